@@ -9,7 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{engine::boards::Boards, limits::MAX_BOARD_COMMIT_BYTES, name::BoardName};
-use jobbers_process::shutdown::Shutdown;
+use jobbers_process::{server::memory::ClientMemory, shutdown::Shutdown};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -34,7 +34,7 @@ pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 pub const HIGHEST_MAX_MESSAGE_BYTES: usize = MAX_BOARD_COMMIT_BYTES;
 
 /// How the front is to serve.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Most bytes of one message.
     pub max_message_bytes: usize,
@@ -44,8 +44,16 @@ pub struct Settings {
     pub bootstrap_group: Option<String>,
     /// For how long a Query waits for the first task of an empty group.
     pub empty_wait: Duration,
-    /// Most connections at a time. Further ones wait to be accepted.
+    /// Most connections at a time. Further ones take the place of those that have waited longest for their clients.
     pub max_connections: usize,
+    /// How long a connection may be without a call.
+    pub idle_timeout: Duration,
+    /// How long a client may take over the first words of its connection.
+    pub header_timeout: Duration,
+    /// How long a client may take over an answer.
+    pub write_timeout: Duration,
+    /// The account of what is held for clients.
+    pub memory: Arc<ClientMemory>,
     /// How long calls under way may take when the front stops.
     pub drain_timeout: Duration,
 }
@@ -58,6 +66,10 @@ impl Default for Settings {
             bootstrap_group: None,
             empty_wait: Duration::from_secs(5),
             max_connections: 10_000,
+            idle_timeout: Duration::from_secs(75),
+            header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(30),
+            memory: ClientMemory::new(256 * 1024 * 1024),
             drain_timeout: Duration::from_secs(10),
         }
     }
@@ -76,6 +88,8 @@ struct Front {
     boards: Arc<dyn Boards>,
     board: BoardName,
     settings: Settings,
+    /// The service is reported as not serving once it is cancelled.
+    leaving: CancellationToken,
     /// Waiting calls end when it is cancelled.
     drain: CancellationToken,
     /// Takes and give-backs under way, which no caller can abandon.
@@ -94,6 +108,7 @@ pub async fn serve(settings: Settings, boards: Arc<dyn Boards>, listener: TcpLis
     let front = Arc::new(Front {
         boards,
         board: board(),
+        leaving: shutdown.leaving.clone(),
         drain: shutdown.drain.clone(),
         calls: TaskTracker::new(),
         settings: settings.clone(),

@@ -23,11 +23,13 @@ use jobbers_common::{
     engine::boards::Boards,
     name::BoardName,
 };
+use jobbers_process::server::memory::ClientMemory;
 use serde::{Deserialize, Serialize};
 
 use self::refusal::Refusal;
 
 mod answer;
+mod array;
 mod claim;
 mod encoding;
 mod list;
@@ -105,6 +107,7 @@ struct Front {
     board: BoardName,
     unit: Unit,
     max_data_bytes: usize,
+    memory: Arc<ClientMemory>,
 }
 
 /// The board's name.
@@ -115,13 +118,14 @@ pub fn board() -> BoardName {
 }
 
 /// The routes of one base URL, on the board [`BOARD`]. A task holds at most `max_data_bytes` of data. The host bounds
-/// the size of bodies.
+/// the size of bodies, and counts answers in `memory`.
 pub fn router<S: Clone + Send + Sync + 'static>(
     boards: Arc<dyn Boards>,
     unit: Unit,
     max_data_bytes: usize,
+    memory: Arc<ClientMemory>,
 ) -> Router<S> {
-    let front = Front { boards, board: board(), unit, max_data_bytes };
+    let front = Front { boards, board: board(), unit, max_data_bytes, memory };
     Router::new()
         .route("/groups", get(look::groups))
         // The Go client asks for the groups here.

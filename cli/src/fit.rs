@@ -114,7 +114,7 @@ fn shares(columns: &[Column], natural: &[usize], width: usize) -> Vec<Option<usi
 fn fitted(cell: Cell, column: Column, width: usize) -> Cell {
     let content = cell.content();
     let cell = if width_of(&content) > width { cell.with_content(cut(&content, width)) } else { cell };
-    if column.is_number { cell.to_the_right() } else { cell }
+    if column.is_number { cell.right_aligned() } else { cell }
 }
 
 /// As much of a text as has room.

@@ -154,7 +154,7 @@ pub(crate) fn add_fact(table: &mut Table, name: &str, value: impl Into<Cell>) {
 /// A right-aligned cell for a number.
 #[must_use]
 pub(crate) fn number(value: impl Display) -> Cell {
-    Cell::new(value).to_the_right()
+    Cell::new(value).right_aligned()
 }
 
 /// A cell for what is not there.

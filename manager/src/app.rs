@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_api::problem::Problem;
+use jobbers_api::problem::{Code, Problem};
 use jobbers_common::{
     engine::{Engine, boards::Boards},
     queue::Retention,
@@ -14,12 +14,19 @@ use jobbers_common::{
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use jobbers_process::telemetry::SCOPE;
+use jobbers_process::{
+    server::memory::{ClientMemory, Kind, Share},
+    shutdown::Shutdown,
+    telemetry::SCOPE,
+};
 
 use crate::{
-    body_memory::BodyMemory, config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids,
-    known_tasks::KnownTasks, leases::Leases, live_config::LiveConfig, meters::Meters, workflows::Definitions,
+    config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, known_tasks::KnownTasks, leases::Leases,
+    live_config::LiveConfig, meters::Meters, workflows::Definitions,
 };
+
+/// What a caller that waits counts, besides its request.
+const WAITING_BYTES: usize = 16 * 1024;
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
 #[derive(Debug)]
@@ -34,9 +41,11 @@ pub(crate) struct App {
     pub(crate) max_payload_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
-    pub(crate) body_memory: Arc<BodyMemory>,
+    pub(crate) memory: Arc<ClientMemory>,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
+    /// Cancelled when the manager is about to stop: it is no longer ready then.
+    pub(crate) leaving: CancellationToken,
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
     pub(crate) started: Instant,
@@ -51,7 +60,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, url: String, drain: CancellationToken) -> Self {
+    pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, url: String, shutdown: &Shutdown) -> Self {
         Self {
             live: LiveConfig::new(Arc::clone(&engine)),
             known: KnownTasks::new(Arc::clone(&engine)),
@@ -63,9 +72,10 @@ impl App {
             max_payload_bytes: config.max_payload_bytes,
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
-            body_memory: Arc::new(BodyMemory::new(config.max_body_memory)),
+            memory: ClientMemory::new(config.max_client_memory),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
-            drain,
+            leaving: shutdown.leaving.clone(),
+            drain: shutdown.drain.clone(),
             started: Instant::now(),
             schedules_changed: Notify::new(),
             workflows_changed: Notify::new(),
@@ -89,8 +99,22 @@ impl App {
         self.drain.run_until_cancelled(repeating).await;
     }
 
+    /// Counts a caller that waits, for as long as the share is kept.
+    ///
+    /// # Errors
+    /// [`Code::Overloaded`] when as many wait as memory allows.
+    pub(crate) fn wait_share(&self) -> Result<Share, Problem> {
+        self.memory.take(Kind::Waiting, WAITING_BYTES).ok_or_else(overloaded)
+    }
+
     /// The store's time: ages are computed with the clock that set the times they are counted from.
     pub(crate) async fn now(&self) -> Result<Timestamp, Problem> {
         Ok(self.engine.health().await?.now)
     }
+}
+
+/// The refusal of a request for which there is no memory.
+pub(crate) fn overloaded() -> Problem {
+    let detail = "what is held for all clients is over max_client_memory; nothing was changed";
+    Problem::new(Code::Overloaded, detail).after(Duration::from_secs(1))
 }

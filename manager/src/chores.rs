@@ -167,7 +167,7 @@ mod tests {
         time::{ManualClock, Timestamp},
     };
     use jobbers_law::model::ModelEngine;
-    use tokio_util::sync::CancellationToken;
+    use jobbers_process::shutdown::Shutdown;
 
     use super::*;
 
@@ -194,7 +194,7 @@ mod tests {
     async fn a_backlog_of_pruning_does_not_wait_for_the_next_pause() {
         let tasks = MAX_BATCH + 1;
         let engine = overfull_store(tasks).await;
-        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
+        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), &Shutdown::new());
         let mut chores = Chores::new(Arc::new(app));
         assert!(!chores.has_backlog);
         chores.prune(1).await.unwrap();
@@ -219,7 +219,7 @@ mod tests {
             )
         };
         engine.submit(Submit { tasks: vec![task], on_conflict: OnConflict::Fail }).await.unwrap();
-        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
+        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), &Shutdown::new());
         let mut chores = Chores::new(Arc::new(app));
         for (seconds, status) in [(4, Status::Scheduled), (1, Status::Submitted)] {
             clock.advance(Duration::from_secs(seconds));

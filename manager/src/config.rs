@@ -43,7 +43,8 @@ Exit codes:
   64  the configuration makes no sense, the address to listen on was refused, or the store is of another version
   69  the store or the address to listen on can't be had
 
-SIGTERM or SIGINT stops it in good order: requests under way are answered first. A second one stops it at once.
+SIGTERM or SIGINT stops it in good order: it serves on for --shutdown-delay while /health/ready answers 503, and then
+requests under way are answered first. A second one stops it at once.
 The API is described at /docs and /openapi.json.";
 
 /// Accepts tasks over HTTP, routes them to queues, and shows their status
@@ -90,10 +91,23 @@ pub struct Args {
     #[command(flatten)]
     #[serde(skip)]
     pub settings: SetArgs,
+    /// How it stops.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub stop: StopArgs,
     /// What is logged.
     #[command(flatten)]
     #[serde(skip)]
     pub log: LogArgs,
+}
+
+/// How a manager stops.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub struct StopArgs {
+    /// After SIGTERM, report not to be ready for this long, and serve on, before the listener closes [default: 0s]
+    #[arg(long, env = "MANAGER_SHUTDOWN_DELAY", value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub shutdown_delay: Option<Duration>,
 }
 
 /// Where TaskStore's clients are answered, beside `/taskstore` and `/taskstore-ns`.
@@ -166,8 +180,8 @@ pub struct Config {
     pub max_payload_bytes: usize,
     /// Most bytes of one request's body.
     pub max_body_bytes: usize,
-    /// Most bytes of all bodies being read or processed.
-    pub max_body_memory: usize,
+    /// Most bytes of memory held for all clients: requests, answers, and callers that wait.
+    pub max_client_memory: usize,
     /// Most concurrent connections.
     pub max_connections: usize,
     /// How long a connection may be idle.
@@ -182,6 +196,9 @@ pub struct Config {
     /// How long a client may take to read an answer.
     #[serde(with = "duration::text")]
     pub write_timeout: Duration,
+    /// How long it serves on after SIGTERM while it reports not to be ready.
+    #[serde(with = "duration::text")]
+    pub shutdown_delay: Duration,
     /// How long requests under way may take when the manager stops.
     #[serde(with = "duration::text")]
     pub drain_timeout: Duration,
@@ -272,8 +289,9 @@ impl Config {
         if let Some((key, _)) = positive.iter().find(|(_, fine)| !fine) {
             return Err(ConfigError::Invalid(format!("{key} must be above 0")));
         }
-        if self.max_body_memory < self.max_body_bytes {
-            return Err(ConfigError::Invalid("max_body_memory must not be below max_body_bytes".to_owned()));
+        if self.max_client_memory / 4 < self.max_body_bytes {
+            let rule = "max_client_memory must be at least four times max_body_bytes";
+            return Err(ConfigError::Invalid(rule.to_owned()));
         }
         if self.max_payload_bytes > HIGHEST_MAX_PAYLOAD_BYTES {
             return Err(ConfigError::Invalid(format!(

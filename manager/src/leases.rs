@@ -14,7 +14,7 @@ use jobbers_common::{
     name::{TaskId, WorkerId},
     task::{ClaimedTask, Fence},
 };
-use jobbers_process::telemetry::SCOPE;
+use jobbers_process::{server::connections::Delivery, telemetry::SCOPE};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use ulid::Ulid;
@@ -119,14 +119,15 @@ impl Undelivered {
         Self(Arc::new(UndeliveredLeases { leases, tasks: Mutex::new(tasks) }))
     }
 
-    /// Notes that the answer is written.
-    pub(crate) fn delivered(&self) {
-        self.0.tasks.lock().clear();
-    }
-
     /// Excludes tasks that are settled otherwise.
     pub(crate) fn leave_out(&self, settled: &[Settlement]) {
         self.0.tasks.lock().retain(|(id, _)| settled.iter().all(|other| other.id != *id));
+    }
+}
+
+impl Delivery for Undelivered {
+    fn delivered(&self) {
+        self.0.tasks.lock().clear();
     }
 }
 

@@ -21,18 +21,16 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 mod api;
 mod app;
-mod body_memory;
 mod bridge;
 mod chores;
 pub mod config;
-mod connections;
 mod dead_letters;
+mod described;
 mod etag;
 mod examples;
 mod extract;
 mod gauges;
 mod guard;
-mod head_scan;
 mod ids;
 mod known_parameters;
 mod known_tasks;
@@ -50,6 +48,7 @@ mod sends;
 mod server;
 mod swagger_ui;
 mod taskstore;
+mod version;
 mod workflows;
 
 pub use bridge::settings as bridges;
@@ -57,7 +56,7 @@ pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
 pub use listeners::{ListenError, Listeners};
 
-use crate::app::App;
+use crate::{app::App, server::Routes};
 
 /// How often the workers are read again: what they can run is known within this time.
 const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
@@ -73,7 +72,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 
 /// Serves HTTP on `listeners` until `shutdown`, and returns when the last request is answered or cut off.
 ///
-/// `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
+/// `shutdown.leaving` ends only its readiness; `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
 /// ([`jobbers_process::listen::check`]).
 ///
@@ -96,7 +95,7 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     let Listeners { http, taskstore, masstasker } = listeners;
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
-    let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));
+    let app = Arc::new(App::new(&config, engine, config.url(address), &shutdown));
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
     let guard = guard::Guard::new(&config, address);
@@ -109,7 +108,13 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
     let bridging = tokio::spawn(bridge::run(Arc::clone(&app), config.bridges.clone()));
-    let native = server::serve(http, router::router(Arc::clone(&app), guard), &config, &shutdown);
+    let native = server::serve(
+        http,
+        Routes::versioned(router::router(Arc::clone(&app), guard)),
+        &config,
+        &app.memory,
+        &shutdown,
+    );
     tokio::join!(
         native,
         serve_taskstore(taskstore, &app, &config, &shutdown),
@@ -129,7 +134,8 @@ async fn serve_taskstore(listener: Option<TcpListener>, app: &Arc<App>, config: 
     let address = listener.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
     let guard = guard::Guard::new(config, address);
-    server::serve(listener, router::taskstore(app, guard, config.taskstore_unit), config, shutdown).await;
+    let routes = Routes::plain(router::taskstore(app, guard, config.taskstore_unit));
+    server::serve(listener, routes, config, &app.memory, shutdown).await;
 }
 
 /// Answers MassTasker's clients, if they have a port.
@@ -139,6 +145,10 @@ async fn serve_masstasker(listener: Option<TcpListener>, app: &Arc<App>, config:
         max_message_bytes: config.masstasker_max_message_bytes,
         bootstrap_group: Some(config.bootstrap_task_group.clone()).filter(|group| !group.is_empty()),
         max_connections: config.max_connections,
+        idle_timeout: config.idle_timeout,
+        header_timeout: config.header_timeout,
+        write_timeout: config.write_timeout,
+        memory: Arc::clone(&app.memory),
         drain_timeout: config.drain_timeout,
         ..masstasker::Settings::default()
     };

@@ -2,22 +2,44 @@
 //! foreign page ([`crate::guard`]), refuses query parameters that the operation does not have
 //! ([`crate::known_parameters`]), and answers a panic in a handler.
 //!
+//! It also counts what a request and its answer hold ([`crate::server::Caller`]): without memory for them they are refused.
+//!
 //! All of it is one layer, because a router boxes each of its layers and clones them all for each request.
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use axum::{
+    body::Body,
     extract::{MatchedPath, Request, State},
     http::{HeaderValue, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::panic::words_of;
+use jobbers_process::server::{
+    answer::{Counted, SMALL_ANSWER},
+    connections::{Busy, Delivery},
+    memory::Kind,
+};
 use tracing::Instrument;
 
-use crate::{app::App, guard::Guard, known_parameters::KnownParameters};
+use crate::{
+    app::{App, overloaded},
+    guard::{Ambiguous, Guard},
+    known_parameters::KnownParameters,
+    leases::Undelivered,
+    server::Caller,
+};
+
+/// What a request counts until it is answered, besides its body.
+const REQUEST_BYTES: usize = 16 * 1024;
+
+/// Marks an answer whose bytes are the same for every client, and are held once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Common;
 
 /// State of the middleware.
 #[derive(Debug)]
@@ -38,25 +60,88 @@ impl Middleware {
 }
 
 /// Handles one request.
-pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, request: Request, next: Next) -> Response {
+pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut request: Request, next: Next) -> Response {
+    let counting = Counting::begin(&mut request);
     let span = tracing::debug_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
         let underway = middleware.app.meters.request(request.method(), route.clone());
         let mut response = even_if_it_panics(async {
-            match middleware.check(&request, route.as_ref()) {
+            let checked = counting.admit().and_then(|()| middleware.check(&request, route.as_ref()));
+            match checked {
                 Ok(()) => next.run(request).await,
                 Err(problem) => problem.into_response(),
             }
         })
         .await;
+        response = counting.answer(response);
+        if middleware.app.leaving.is_cancelled() {
+            // The client's next connection goes to another manager.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         response.headers_mut().entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
         let took = underway.answered(&response);
         tracing::debug!(status = response.status().as_u16(), ?took, "answered");
         response
     };
     answer.instrument(span).await
+}
+
+/// What a request that came over a connection holds. One of a test comes without.
+struct Counting {
+    request: Option<(Caller, Busy)>,
+    is_ambiguous: bool,
+    /// Whether it changes nothing, so that its answer may be refused.
+    is_safe: bool,
+}
+
+impl Counting {
+    fn begin(request: &mut Request) -> Self {
+        let is_safe = request.method().is_safe();
+        let Some(caller) = request.extensions().get::<Caller>().cloned() else {
+            return Self { request: None, is_ambiguous: false, is_safe };
+        };
+        let (busy, is_plain) = Arc::clone(&caller.connection).begin();
+        let is_ambiguous = !is_plain && request.headers().contains_key(header::TRANSFER_ENCODING);
+        if is_ambiguous {
+            request.extensions_mut().insert(Ambiguous);
+        }
+        Self { request: Some((caller, busy)), is_ambiguous, is_safe }
+    }
+
+    fn admit(&self) -> Result<()> {
+        let refused = |(caller, _): &(Caller, Busy)| !caller.share.grow(Kind::Request, REQUEST_BYTES);
+        if self.request.as_ref().is_some_and(refused) { Err(overloaded()) } else { Ok(()) }
+    }
+
+    /// The answer, counted until it is written; a refusal if there is no memory for it.
+    fn answer(self, mut response: Response) -> Response {
+        if self.is_ambiguous {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        let Some((Caller { connection, share, .. }, busy)) = self.request else { return response };
+        let delivery = response.extensions_mut().remove::<Undelivered>();
+        let delivery = delivery.map(|leases| Box::new(leases) as Box<dyn Delivery>);
+        let size = response.body().size_hint().exact().and_then(|size| usize::try_from(size).ok());
+        let is_common = response.extensions().get::<Common>().is_some();
+        if is_common || size.is_some_and(|size| size <= SMALL_ANSWER) {
+            // The next flush is after the whole answer, which is handed over in this same poll.
+            if let Some(delivery) = delivery {
+                connection.owes(delivery);
+            }
+            return response;
+        }
+        let (size, ahead) = (size.unwrap_or(0), share.own());
+        // Leases in an answer that is refused are given back. What else was changed has to be answered.
+        if !ahead.grow(Kind::Payload, size) {
+            if self.is_safe || delivery.is_some() {
+                return overloaded().into_response();
+            }
+            ahead.add(size);
+        }
+        response.map(|body| Body::new(Counted::new(body, ahead, connection, busy, delivery)))
+    }
 }
 
 async fn even_if_it_panics(answer: impl Future<Output = Response>) -> Response {

@@ -68,7 +68,7 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
     })?;
     logging::init(&args.log).map_err(anyhow::Error::msg)?;
     telemetry.announce();
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = Shutdown::on_signals_after(config.shutdown_delay)?;
     site::announce(config.address_file.as_deref());
     let engine = jobbers_engines::open(&config.engine_url, config.open_options()).await?;
     let listeners = Listeners::bind(&config).await?;

@@ -24,7 +24,7 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     let known = KnownParameters::of(&description);
     routes
-        .merge(swagger_ui::routes(description))
+        .merge(swagger_ui::routes(&description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
         // Behind the line above: to the front's clients, a wrong method has no body.

@@ -1,145 +1,101 @@
-//! The listener: bounded connections, patience with slow clients ([`crate::connections`]), and a graceful stop. It knows
-//! no routes.
+//! HTTP/1.1 on a listener ([`jobbers_process::server`]): each request comes with its [`Caller`]. It knows no routes.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
     body::Body,
-    http::{HeaderValue, Request, Response, header},
+    http::{Request, Response},
 };
-use http_body_util::BodyExt;
 use hyper::{
-    body::{Body as _, Incoming},
+    body::Incoming,
     server::conn::http1,
     service::{Service, service_fn},
 };
-use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
-use jobbers_process::shutdown::Shutdown;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::OwnedSemaphorePermit,
+use hyper_util::service::TowerToHyperService;
+use jobbers_process::{
+    server::{
+        self, Policy,
+        connections::{ConnectionState, Protocol},
+        memory::{ClientMemory, Share},
+    },
+    shutdown::Shutdown,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::net::TcpListener;
 
-use crate::{
-    config::Config,
-    connections::{Busy, ConnectionState, Connections, Noted},
-    guard::Ambiguous,
-    leases::Undelivered,
-};
+use crate::{config::Config, version};
+
+/// How much of a connection is read and written ahead. The head of a request has no more.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Where a request comes from, and what is held for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) peer: SocketAddr,
+    pub(crate) connection: Arc<ConnectionState>,
+    /// What the request counts until it is answered.
+    pub(crate) share: Arc<Share>,
+}
 
 /// Serves until `shutdown`; returns when no connection is left.
-pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config, shutdown: &Shutdown) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    routes: Routes,
+    config: &Config,
+    memory: &Arc<ClientMemory>,
+    shutdown: &Shutdown,
+) {
+    let policy = Policy {
+        protocol: Protocol::Http1,
+        max_connections: config.max_connections,
+        idle_timeout: config.idle_timeout,
+        header_timeout: config.header_timeout,
+        write_timeout: config.write_timeout,
+        drain_timeout: config.drain_timeout,
+    };
     let mut builder = http1::Builder::new();
     // One timer serves the timeouts of all connections.
-    builder.header_read_timeout(None);
-    let places = Arc::new(Connections::new(config));
-    let watching = tokio::spawn({
-        let places = Arc::clone(&places);
-        async move { places.watch().await }
-    });
-    let (graceful, connections, cut) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
-    while let Some(Some((stream, peer, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
-        let state = places.open();
-        let stream = TokioIo::new(Noted::new(stream, Arc::clone(&state)));
-        let connection = graceful.watch(builder.serve_connection(stream, noted(&router, &state, peer)));
-        let cut = cut.clone();
-        connections.spawn(async move {
-            let ended = cut.run_until_cancelled(until_closed(connection, &state)).await;
-            // A client that goes away in the middle is not an error here.
-            if let Some(Some(Err(error))) = ended {
-                tracing::debug!(%error, "a connection broke");
-            }
-            state.give_up();
-            drop(place);
-        });
-    }
-    // From here on new connections are refused and go to another manager.
-    drop(listener);
-    tokio::select! {
-        () = graceful.shutdown() => {}
-        () = tokio::time::sleep(config.drain_timeout) => {
-            tracing::warn!(connections = connections.len(), "requests were still under way at the drain deadline");
-        }
-        () = shutdown.now.cancelled() => {}
-    }
-    cut.cancel();
-    connections.close();
-    connections.wait().await;
-    watching.abort();
-}
-
-/// The routes for one connection, which notes while they work for it.
-fn noted(
-    router: &Router,
-    state: &Arc<ConnectionState>,
-    peer: SocketAddr,
-) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = std::convert::Infallible, Future: Send> + use<>
-{
-    let (router, state) = (TowerToHyperService::new(router.clone()), Arc::clone(state));
-    service_fn(move |mut request: Request<Incoming>| {
-        let (busy, is_plain) = Arc::clone(&state).begin();
-        let is_ambiguous = !is_plain && request.headers().contains_key(header::TRANSFER_ENCODING);
-        if is_ambiguous {
-            request.extensions_mut().insert(Ambiguous);
-        }
-        request.extensions_mut().insert(peer);
-        let (answer, state) = (router.call(request), Arc::clone(&state));
-        async move {
-            let mut answer = answer.await;
-            if let (true, Ok(answer)) = (is_ambiguous, &mut answer) {
-                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            }
-            // The next flush is after the whole answer, which is handed over in this same poll.
-            if let Ok(Some(undelivered)) = answer.as_mut().map(|it| it.extensions_mut().remove::<Undelivered>()) {
-                state.owes(undelivered);
-            }
-            // The manager works for a stream until its end. A response with a length is written as fast as the client
-            // reads it.
-            match answer {
-                Ok(answer) if answer.body().size_hint().exact().is_none() => {
-                    Ok(answer.map(|body| Body::new(body.map_frame(move |frame| held(&busy, frame)))))
-                }
-                answer => answer,
-            }
-        }
+    builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
+    server::serve(listener, &policy, memory, shutdown, |stream, peer, connection| {
+        builder.serve_connection(stream, service(&routes, memory, peer, connection))
     })
+    .await;
 }
 
-/// The frame of a stream, whose request counts as under way as long as this is called by something.
-fn held<T>(_busy: &Busy, frame: T) -> T {
-    frame
+/// What is served.
+#[derive(Debug, Clone)]
+pub(crate) struct Routes {
+    router: Router,
+    is_versioned: bool,
 }
 
-/// Serves a connection until it ends, or is closed while the manager does not work for it: then `None`.
-async fn until_closed<C: Future>(connection: C, state: &ConnectionState) -> Option<C::Output> {
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        ended = &mut connection => return Some(ended),
-        () = state.closed() => {}
+impl Routes {
+    /// These routes, also below the version of the API.
+    pub(crate) const fn versioned(router: Router) -> Self {
+        Self { router, is_versioned: true }
     }
-    if state.is_busy() { Some(connection.await) } else { None }
+
+    /// These routes alone.
+    pub(crate) const fn plain(router: Router) -> Self {
+        Self { router, is_versioned: false }
+    }
 }
 
-/// The next connection, once there is room for one. `None` if no more will come.
-async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = places.place().await?;
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                // Answers are small and written at once; waiting to fill a packet would only add latency.
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was refused");
-                }
-                return Some((stream, peer, place));
-            }
-            // Mostly "too many open files", which passes when a connection ends; no event signals that.
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                places.make_room();
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            }
+/// The routes for one connection.
+fn service(
+    routes: &Routes,
+    memory: &Arc<ClientMemory>,
+    peer: SocketAddr,
+    connection: Arc<ConnectionState>,
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + use<> {
+    let (router, memory) = (TowerToHyperService::new(routes.router.clone()), Arc::clone(memory));
+    let is_versioned = routes.is_versioned;
+    service_fn(move |mut request: Request<Incoming>| {
+        let (connection, share) = (Arc::clone(&connection), Arc::new(memory.share()));
+        request.extensions_mut().insert(Caller { peer, connection, share });
+        if is_versioned && let Some(uri) = version::unversioned(request.uri()) {
+            *request.uri_mut() = uri;
         }
-    }
+        router.call(request)
+    })
 }

@@ -27,15 +27,15 @@ pub(crate) fn mounted(app: &Arc<App>) -> Router<Arc<App>> {
 
 /// The routes of one base URL.
 pub(crate) fn front<S: Clone + Send + Sync + 'static>(app: &Arc<App>, unit: Unit) -> Router<S> {
-    taskstore::router(Arc::clone(&app.boards), unit, app.max_payload_bytes)
+    taskstore::router(Arc::clone(&app.boards), unit, app.max_payload_bytes, Arc::clone(&app.memory))
         .layer(from_fn_with_state(Arc::clone(app), bounded))
 }
 
 /// Reads a body within the manager's bounds, before the front does.
 async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    match read_bounded(&parts.headers, body, &app).await {
-        Ok((bytes, _share)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+    match read_bounded(&parts, body, &app).await {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
         Err(problem) => {
             let text = format!("{}\n", problem.detail());
             let (mut parts, _) = problem.into_response().into_parts();

@@ -12,6 +12,7 @@ pub mod listen;
 pub mod logging;
 pub mod printable;
 pub mod readiness;
+pub mod server;
 pub mod shutdown;
 pub mod site;
 pub mod telemetry;

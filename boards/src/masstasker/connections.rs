@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -16,16 +16,17 @@ use hyper::{
     server::conn::http2,
     service::service_fn,
 };
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use jobbers_process::{
+    server::{
+        self, Policy,
+        answer::Counted,
+        connections::{ConnectionState, Protocol},
+        memory::{Kind, Share},
+    },
+    shutdown::Shutdown,
 };
-use jobbers_process::shutdown::Shutdown;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::net::TcpListener;
 use tonic::{Code, Status, body::Body, codegen::Service as _, service::Routes};
 
 use super::{Settings, undelivered::Undelivered};
@@ -37,6 +38,14 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_PATIENCE: Duration = Duration::from_secs(10);
 /// Most calls at a time on one connection; further ones wait in the client.
 const MOST_CALLS: u32 = 1_000;
+/// How much of the calls of a connection is read ahead, in all.
+const READ_AHEAD: u32 = 1024 * 1024;
+/// How much of one call is read ahead.
+const READ_AHEAD_OF_A_CALL: u32 = 64 * 1024;
+/// What a call counts until it is answered, besides its message.
+const CALL_BYTES: usize = 16 * 1024;
+/// What a byte of a message counts: for itself, for the call that is read from it, and for the call of the store.
+const MESSAGE_FACTOR: usize = 3;
 
 /// Serves until `shutdown` is cancelled; returns when no connection is left.
 pub(super) async fn serve(listener: TcpListener, routes: Routes, settings: &Settings, shutdown: &Shutdown) {
@@ -45,71 +54,90 @@ pub(super) async fn serve(listener: TcpListener, routes: Routes, settings: &Sett
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_PATIENCE)
+        .initial_connection_window_size(READ_AHEAD)
+        .initial_stream_window_size(READ_AHEAD_OF_A_CALL)
         .max_concurrent_streams(MOST_CALLS);
-    let places = Arc::new(Semaphore::new(settings.max_connections));
-    let (graceful, connections, cut) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
-    while let Some(Some((stream, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
-        let routes = routes.clone();
-        let service = service_fn(move |request| answer(routes.clone(), request));
-        let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
-        let cut = cut.clone();
-        connections.spawn(async move {
-            if let Some(Err(error)) = cut.run_until_cancelled(connection).await {
-                tracing::debug!(%error, "a connection broke");
-            }
-            drop(place);
-        });
-    }
-    drop(listener);
-    tokio::select! {
-        () = graceful.shutdown() => {}
-        () = tokio::time::sleep(settings.drain_timeout) => {
-            tracing::warn!(connections = connections.len(), "calls were still under way at the drain deadline");
-        }
-        () = shutdown.now.cancelled() => {}
-    }
-    cut.cancel();
-    connections.close();
-    connections.wait().await;
-}
-
-/// The next connection, once there is room for one. `None` when there will be no more.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Answers are small and written at once; waiting to fill a packet would only add latency.
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was refused");
-                }
-                return Some((stream, place));
-            }
-            // Mostly "too many open files", which passes when a connection ends; no event announces that.
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
+    let policy = Policy {
+        protocol: Protocol::Http2,
+        max_connections: settings.max_connections,
+        idle_timeout: settings.idle_timeout,
+        header_timeout: settings.header_timeout,
+        write_timeout: settings.write_timeout,
+        drain_timeout: settings.drain_timeout,
+    };
+    server::serve(listener, &policy, &settings.memory, shutdown, |stream, _, state| {
+        let (routes, memory) = (routes.clone(), Arc::clone(&settings.memory));
+        let service = service_fn(move |request| answer(routes.clone(), request, memory.share(), Arc::clone(&state)));
+        builder.serve_connection(stream, service)
+    })
+    .await;
 }
 
 /// Answers one call, or reports that its deadline is over. The call's future ends with its deadline, and with its caller.
-async fn answer(mut routes: Routes, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+async fn answer(
+    mut routes: Routes,
+    request: Request<Incoming>,
+    share: Share,
+    state: Arc<ConnectionState>,
+) -> Result<Response<Body>, Infallible> {
+    let (busy, _) = Arc::clone(&state).begin();
     let deadline = request.headers().get("grpc-timeout").and_then(deadline);
-    let call = routes.call(request);
-    let mut response = match deadline {
-        None => call.await?,
-        Some(deadline) => match tokio::time::timeout(deadline, call).await {
-            Ok(response) => response?,
-            Err(_) => Status::deadline_exceeded("the deadline of the call is over").into_http(),
-        },
+    let own = share.own();
+    let share = Arc::new(share);
+    let mut response = match share.grow(Kind::Request, CALL_BYTES) {
+        false => overloaded().into_http(),
+        true => {
+            let call = routes.call(request.map(|body| Message { body, share: Arc::clone(&share) }));
+            match deadline {
+                None => call.await?,
+                Some(deadline) => match tokio::time::timeout(deadline, call).await {
+                    Ok(response) => response?,
+                    Err(_) => Status::deadline_exceeded("the deadline of the call is over").into_http(),
+                },
+            }
+        }
     };
     exhausted_if_too_large(response.headers_mut());
-    Ok(match response.extensions_mut().remove() {
-        Some(undelivered) => response.map(|body| Body::new(Delivery { body, undelivered })),
-        None => response,
-    })
+    let undelivered = response.extensions_mut().remove::<Undelivered>();
+    Ok(response.map(|body| {
+        let body = Counted::new(body, own, state, busy, None);
+        match undelivered {
+            Some(undelivered) => Body::new(Handed { body, undelivered }),
+            None => Body::new(body),
+        }
+    }))
+}
+
+fn overloaded() -> Status {
+    Status::unavailable("the server holds too much for its clients; nothing was changed: try again in a second")
+}
+
+/// The message of a call, which counts until the call is answered.
+struct Message {
+    body: Incoming,
+    share: Arc<Share>,
+}
+
+impl hyper::body::Body for Message {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let polled = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        Poll::Ready(polled.map(|frame| {
+            let frame = frame.map_err(|error| Status::from_error(error.into()))?;
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            if self.share.grow(Kind::Payload, bytes * MESSAGE_FACTOR) { Ok(frame) } else { Err(overloaded()) }
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Reads the header `grpc-timeout`: at most eight digits and a unit. `None` for anything else, which sets no deadline.
@@ -143,12 +171,12 @@ fn exhausted_if_too_large(headers: &mut HeaderMap) {
 }
 
 /// The body of an answer with a taken task: once the connection took all of it, the task counts as delivered.
-struct Delivery {
-    body: Body,
+struct Handed {
+    body: Counted<Body>,
     undelivered: Undelivered,
 }
 
-impl hyper::body::Body for Delivery {
+impl hyper::body::Body for Handed {
     type Data = Bytes;
     type Error = Status;
 

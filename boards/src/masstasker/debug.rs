@@ -21,12 +21,17 @@ use super::{
 
 /// From how many groups one list is made at most.
 const MOST_GROUPS: usize = 1_000;
+/// How many tasks of a group are read at a time, at most.
+const PAGE: usize = 32;
+/// The first tasks of all groups are held at a time: at most so many times the bytes of a message.
+const MOST_MESSAGES: usize = 4;
 
 /// Lists a group, or all groups in the order of time and id.
 ///
 /// # Errors
 /// `RESOURCE_EXHAUSTED` when the list is larger than a message may be, or all groups are too many.
 pub(super) async fn debug(front: &Front, request: DebugRequest) -> Result<DebugResponse, Status> {
+    let _turn = front.settings.memory.turn().await;
     let limit = usize::try_from(request.limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let mut walk = match request.group.as_str() {
         "" => Walk::of_all(front).await?,
@@ -56,6 +61,8 @@ struct Walk {
     /// The first task that is left of each group.
     heads: BinaryHeap<Reverse<(BoardTime, u64, usize)>>,
     total: u64,
+    /// The bytes of the first task of each group when it was opened.
+    head_bytes: usize,
 }
 
 /// What has been read of a group and not passed yet.
@@ -68,14 +75,14 @@ struct Group {
 
 impl Walk {
     async fn of_one(front: &Front, group: &str) -> Result<Self, Status> {
-        let mut walk = Self { groups: Vec::new(), heads: BinaryHeap::new(), total: 0 };
+        let mut walk = Self { groups: Vec::new(), heads: BinaryHeap::new(), total: 0, head_bytes: 0 };
         let page = walk.open(front, group.to_owned()).await?;
         walk.total = page;
         Ok(walk)
     }
 
     async fn of_all(front: &Front) -> Result<Self, Status> {
-        let mut walk = Self { groups: Vec::new(), heads: BinaryHeap::new(), total: 0 };
+        let mut walk = Self { groups: Vec::new(), heads: BinaryHeap::new(), total: 0, head_bytes: 0 };
         let mut after: Option<String> = None;
         loop {
             let page = front.boards.groups(&front.board, after.as_deref(), MAX_BATCH).await;
@@ -90,6 +97,10 @@ impl Walk {
                 }
                 walk.total += tasks;
                 walk.open(front, group).await?;
+                if walk.head_bytes > front.settings.max_message_bytes * MOST_MESSAGES {
+                    let detail = "the first tasks of all groups are too large; ask for one group at a time";
+                    return Err(Status::resource_exhausted(detail));
+                }
             }
         }
     }
@@ -98,6 +109,7 @@ impl Walk {
     async fn open(&mut self, front: &Front, name: String) -> Result<u64, Status> {
         let mut group = Group { name, tasks: VecDeque::new(), after: None, has_more: true };
         let total = group.read(front, 1).await?;
+        self.head_bytes += group.tasks.iter().map(|task| task.content.data.len()).sum::<usize>();
         self.groups.push(group);
         self.note_head(self.groups.len() - 1);
         Ok(total)
@@ -115,7 +127,7 @@ impl Walk {
         let task = group.tasks.pop_front();
         if group.tasks.is_empty() && group.has_more {
             let size = task.as_ref().map_or(1, |task| task.content.data.len() + task.content.error.len() + 64);
-            group.read(front, (front.settings.max_message_bytes / size).clamp(1, MAX_BATCH)).await?;
+            group.read(front, (front.settings.max_message_bytes / size).clamp(1, PAGE)).await?;
         }
         self.note_head(place);
         Ok(task)

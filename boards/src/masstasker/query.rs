@@ -12,7 +12,9 @@ use std::{
 use jobbers_common::{
     board::BoardTime,
     engine::boards::{Take, TakeAnswer, TakeOrder},
+    text::excerpt,
 };
+use jobbers_process::server::memory::{Kind, Share};
 use tonic::{Response, Status};
 
 use super::{
@@ -23,6 +25,8 @@ use super::{
     undelivered::Undelivered,
 };
 
+/// What a call that waits counts, besides the call itself.
+const WAITING_BYTES: usize = 16 * 1024;
 /// For how long a store is asked to wait at a time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -44,6 +48,7 @@ pub(super) async fn query(front: &Arc<Front>, request: QueryRequest) -> Result<R
     let now = now.as_ref().map(translate::time);
     let mut slept = Duration::ZERO;
     let mut empty_until = None;
+    let mut waiting = None;
     loop {
         take.now = now.map(|now| front.cut(later(now, slept)));
         let (mut answer, undelivered) = front.take(take.clone()).await?;
@@ -69,6 +74,9 @@ pub(super) async fn query(front: &Arc<Front>, request: QueryRequest) -> Result<R
                 left
             }
         };
+        if waiting.is_none() {
+            waiting = Some(front.wait_share()?);
+        }
         let asleep = Instant::now();
         tokio::select! {
             () = front.boards.wait(&take.board, &take.group, answer.revision, patience.min(LONGEST_WAIT)) => {}
@@ -83,16 +91,22 @@ fn later(now: BoardTime, by: Duration) -> BoardTime {
 }
 
 fn nothing(group: &str, answer: &TakeAnswer) -> Status {
-    Status::not_found(match answer.next_at {
+    Status::not_found(excerpt(match answer.next_at {
         None => format!("empty group {group:?}"),
         Some(at) => format!(
             "group {group:?} has no visible task; the next will be visible in {:?}",
             translate::span(answer.now, at)
         ),
-    })
+    }))
 }
 
 impl Front {
+    /// Counts a call that waits, for as long as the share is kept.
+    fn wait_share(&self) -> Result<Share, Status> {
+        let share = self.settings.memory.take(Kind::Waiting, WAITING_BYTES);
+        share.ok_or_else(|| Status::unavailable("as many calls wait as memory allows; try again in a second"))
+    }
+
     /// A caller's present, no further from this machine's than [`Settings::max_clock_skew`](super::Settings).
     fn cut(&self, present: BoardTime) -> BoardTime {
         let Some(skew) = self.settings.max_clock_skew else { return present };

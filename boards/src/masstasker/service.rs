@@ -35,10 +35,10 @@ pub(super) fn routes(front: &Arc<Front>) -> Routes {
     if let (Ok(v1), Ok(v1alpha)) = (declared().build_v1(), declared().build_v1alpha()) {
         routes = routes.add_service(v1).add_service(v1alpha);
     }
-    let drain = front.drain.clone();
+    let leaving = front.leaving.clone();
     tokio::spawn(async move {
         health.set_serving::<MassTaskerServer<Service>>().await;
-        drain.cancelled().await;
+        leaving.cancelled().await;
         health.set_not_serving::<MassTaskerServer<Service>>().await;
     });
     routes.prepare()

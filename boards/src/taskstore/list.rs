@@ -5,12 +5,9 @@
 //! its ids. Should the store fail halfway, the connection is cut, and the client can't take a part for the whole.
 
 use axum::{
-    body::{Body, Bytes},
     extract::{RawQuery, State},
-    http::header,
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use futures_util::stream;
 use jobbers_common::{
     board::{BoardTask, BoardTime},
     engine::boards::{ListTasks, Take, TakeOrder, TaskPage},
@@ -19,12 +16,17 @@ use jobbers_common::{
 use super::{
     Front,
     answer::TaskView,
+    array::{self, Way},
     look::Part,
     refusal::{Refusal, Result},
 };
 
-/// How many tasks are read at a time.
+/// How many tasks are read at a time, at most.
 const PAGE: usize = 100;
+/// How many bytes of data a page is to have, by the tasks of the page before it.
+const PAGE_BYTES: usize = 1024 * 1024;
+/// How many tasks are read first.
+const FIRST_PAGE: usize = 16;
 
 /// The handler.
 pub(super) async fn group(
@@ -33,20 +35,9 @@ pub(super) async fn group(
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
     let Asked { limit, owned } = Asked::read(query.as_deref())?;
-    let mut walk =
-        Walk { front, group, owned, left: limit, until: u64::MAX, after: None, has_begun: false, has_items: false };
-    let page = walk.page().await?;
-    if page.next.is_none() || page.tasks.len() >= limit {
-        let views: Vec<TaskView<'_>> = page.tasks.iter().map(|task| TaskView::of(walk.front.unit, task)).collect();
-        return Ok(axum::Json(views).into_response());
-    }
-    // From the beginning, now that it is known up to which revision.
-    walk.until = walk.newest().await?;
-    let pieces = stream::try_unfold(Some(walk), |walk| async move {
-        let Some(walk) = walk else { return Ok(None) };
-        walk.piece().await.map(Some)
-    });
-    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response())
+    let memory = std::sync::Arc::clone(&front.memory);
+    let walk = Walk { front, group, owned, left: limit, until: None, after: None, page: FIRST_PAGE };
+    array::answer(memory, walk).await
 }
 
 /// What is asked for.
@@ -86,11 +77,11 @@ struct Walk {
     group: String,
     owned: bool,
     left: usize,
-    /// Tasks with later revisions came, or changed, after the walk began.
-    until: u64,
+    /// Tasks with later revisions came, or changed, after the walk began. Known from the second page on.
+    until: Option<u64>,
     after: Option<(BoardTime, u64)>,
-    has_begun: bool,
-    has_items: bool,
+    /// How many tasks the next page has.
+    page: usize,
 }
 
 impl Walk {
@@ -100,7 +91,7 @@ impl Walk {
             group: self.group.clone(),
             visible_only: !self.owned,
             after: self.after,
-            limit: self.left.clamp(1, PAGE),
+            limit: self.left.clamp(1, self.page),
         };
         Ok(self.front.boards.list(asked).await?)
     }
@@ -118,25 +109,25 @@ impl Walk {
         };
         Ok(self.front.boards.take(look).await?.revision)
     }
+}
 
-    /// The next part of the list, as text, and the rest of the way.
-    async fn piece(mut self) -> std::io::Result<(Bytes, Option<Self>)> {
-        let page = self.page().await.map_err(|refused| std::io::Error::other(format!("{refused:?}")))?;
-        let mut tasks: Vec<&BoardTask> = page.tasks.iter().filter(|task| task.revision <= self.until).collect();
+impl Way for Walk {
+    async fn next(mut self) -> Result<(String, Option<Self>)> {
+        let mut page = self.page().await?;
+        if self.until.is_none() && page.next.is_some() && page.tasks.len() < self.left {
+            // Once more from the beginning, now that it is known up to which revision.
+            self.until = Some(self.newest().await?);
+            page = self.page().await?;
+        }
+        let until = self.until.unwrap_or(u64::MAX);
+        let mut tasks: Vec<&BoardTask> = page.tasks.iter().filter(|task| task.revision <= until).collect();
         tasks.truncate(self.left);
         let views: Vec<TaskView<'_>> = tasks.iter().map(|task| TaskView::of(self.front.unit, task)).collect();
-        let list = serde_json::to_string(&views)?;
-        let items = list.trim_start_matches('[').trim_end_matches(']');
-        let mut text = String::with_capacity(items.len() + 2);
-        text.push_str(if self.has_begun { "" } else { "[" });
-        text.push_str(if self.has_items && !items.is_empty() { "," } else { "" });
-        text.push_str(items);
-        self.has_begun = true;
-        self.has_items |= !items.is_empty();
+        let items = array::items(&views);
+        self.page = (PAGE_BYTES / (items.len() / views.len().max(1)).max(1)).clamp(1, PAGE);
         self.left -= tasks.len();
         self.after = page.next;
         let is_over = self.left == 0 || self.after.is_none();
-        text.push_str(if is_over { "]" } else { "" });
-        Ok((Bytes::from(text), (!is_over).then_some(self)))
+        Ok((items, (!is_over).then_some(self)))
     }
 }

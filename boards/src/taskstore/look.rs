@@ -1,5 +1,7 @@
 //! `GET /groups`, `/task/ID` and `/tasks/ID,ID`.
 
+use std::sync::Arc;
+
 use axum::{
     Json,
     extract::{FromRequestParts, Path, State},
@@ -11,12 +13,15 @@ use jobbers_common::{board::BoardTask, engine::boards::GroupCount, limits::MAX_B
 use super::{
     Front,
     answer::TaskView,
+    array::{self, Way},
     refusal::{Refusal, Result},
     update::revision,
 };
 
 /// The most ids of one request.
 const MAX_IDS: usize = MAX_BATCH;
+/// How many of these are read at a time.
+const IDS_AT_ONCE: usize = 16;
 /// The most groups that are listed.
 const MAX_GROUPS: usize = 100_000;
 
@@ -34,14 +39,26 @@ impl<S: Send + Sync> FromRequestParts<S> for Part {
 
 /// The names of the groups that hold tasks.
 pub(super) async fn groups(State(front): State<Front>) -> Result<Response> {
-    let mut names: Vec<String> = Vec::new();
-    loop {
-        let page = front.boards.groups(&front.board, names.last().map(String::as_str), MAX_BATCH).await?;
-        let is_last = page.len() < MAX_BATCH;
-        names.extend(page.into_iter().map(|GroupCount { group, .. }| group));
-        if is_last || names.len() >= MAX_GROUPS {
-            return Ok(Json(names).into_response());
-        }
+    let memory = Arc::clone(&front.memory);
+    array::answer(memory, Groups { front, after: None, left: MAX_GROUPS }).await
+}
+
+/// A way through the names of groups.
+struct Groups {
+    front: Front,
+    after: Option<String>,
+    left: usize,
+}
+
+impl Way for Groups {
+    async fn next(mut self) -> Result<(String, Option<Self>)> {
+        let page = self.front.boards.groups(&self.front.board, self.after.as_deref(), MAX_BATCH).await?;
+        let names: Vec<String> = page.into_iter().map(|GroupCount { group, .. }| group).collect();
+        self.left = self.left.saturating_sub(names.len());
+        let is_over = names.len() < MAX_BATCH || self.left == 0;
+        let items = array::items(&names);
+        self.after = names.into_iter().next_back();
+        Ok((items, (!is_over).then_some(self)))
     }
 }
 
@@ -58,9 +75,24 @@ pub(super) async fn tasks(State(front): State<Front>, Part(ids): Part) -> Result
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad_request(format!("{} ids are too many: ask for at most {MAX_IDS}", ids.len())));
     }
-    let found = front.find(&ids).await?;
-    let views = found.iter().map(|task| task.as_ref().map(|task| TaskView::of(front.unit, task)));
-    Ok(Json(views.collect::<Vec<_>>()).into_response())
+    let memory = Arc::clone(&front.memory);
+    array::answer(memory, Tasks { front, ids }).await
+}
+
+/// A way through tasks that are asked for by id.
+struct Tasks {
+    front: Front,
+    ids: Vec<i64>,
+}
+
+impl Way for Tasks {
+    async fn next(mut self) -> Result<(String, Option<Self>)> {
+        let rest = self.ids.split_off(self.ids.len().min(IDS_AT_ONCE));
+        let found = self.front.find(&self.ids).await?;
+        let views = found.iter().map(|task| task.as_ref().map(|task| TaskView::of(self.front.unit, task)));
+        let items = array::items(&views.collect::<Vec<_>>());
+        Ok((items, (!rest.is_empty()).then_some(Self { ids: rest, ..self })))
+    }
 }
 
 /// `/group/`.

@@ -12,5 +12,6 @@ mod gone;
 mod limits;
 mod patterns;
 mod server;
+mod silent;
 mod waiting;
 mod wire;

@@ -7,6 +7,7 @@ use jobbers_boards::taskstore::{Unit, router};
 use jobbers_common::engine::boards::Boards;
 use jobbers_engines::{OpenOptions, redis::RedisEngine, sqlite::SqliteEngine};
 use jobbers_law::model::ModelEngine;
+use jobbers_process::server::memory::ClientMemory;
 use jobbers_test_support::{
     http_client,
     redis_server::{RedisOptions, RedisServer},
@@ -17,6 +18,8 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 /// The most bytes of a task's data here.
 pub(crate) const MAX_DATA: usize = 4_096;
+/// What the front may hold for clients.
+const MEMORY: usize = 64 * 1024 * 1024;
 /// A minute in nanoseconds.
 pub(crate) const MINUTE: i64 = 60_000_000_000;
 /// Whose tasks most are.
@@ -134,8 +137,8 @@ impl Store {
     /// A front on boards whose store is kept with it.
     async fn keeping(boards: Arc<dyn Boards>, store: Box<dyn Any + Send + Sync>) -> Self {
         let routes = Router::new()
-            .nest("/ms", router(Arc::clone(&boards), Unit::Milliseconds, MAX_DATA))
-            .nest("/ns", router(boards, Unit::Nanoseconds, MAX_DATA));
+            .nest("/ms", router(Arc::clone(&boards), Unit::Milliseconds, MAX_DATA, ClientMemory::new(MEMORY)))
+            .nest("/ns", router(boards, Unit::Nanoseconds, MAX_DATA, ClientMemory::new(MEMORY)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/ns", listener.local_addr().unwrap());
         let task = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });

@@ -37,7 +37,7 @@ impl Cell {
         Self { content: Self::new(text).content, ..self }
     }
 
-    pub(crate) fn to_the_right(self) -> Self {
+    pub(crate) fn right_aligned(self) -> Self {
         Self { is_to_the_right: true, ..self }
     }
 

@@ -129,7 +129,7 @@ pub(crate) async fn resubmit(
     State(app): State<Arc<App>>,
     LocalArchive(archive): LocalArchive,
     Query(params): Query<WaitParams>,
-    JsonBytes { headers, bytes, share: _share }: JsonBytes,
+    JsonBytes { headers, bytes }: JsonBytes,
 ) -> Result<Response> {
     let wait = params.or(PATIENCE)?;
     let request: ResubmitRequest = json::decode(&bytes)?;

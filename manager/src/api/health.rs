@@ -37,8 +37,8 @@ pub(crate) async fn live() -> Response {
     responses((status = 200, description = "It can", body = ReadyView), ReadyProblems)
 )]
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
-    if app.drain.is_cancelled() {
-        return Err(Problem::new(Code::ShuttingDown, "this manager finishes its requests and takes no new ones"));
+    if app.leaving.is_cancelled() {
+        return Err(Problem::new(Code::ShuttingDown, "this manager is about to stop"));
     }
     let mut health = tokio::time::timeout(PATIENCE, app.engine.health())
         .await

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -41,6 +40,7 @@ use crate::{
     extract::{Json, JsonBytes},
     leases::{Undelivered, http_workers::Claimant},
     problem::problems,
+    server::Caller,
 };
 
 mod ending;
@@ -70,7 +70,7 @@ const UNKNOWN_DELAY: Duration = Duration::from_secs(10);
 )]
 pub(crate) async fn lease(
     State(app): State<Arc<App>>,
-    peer: Option<FromRequestExtension<SocketAddr>>,
+    caller: Option<FromRequestExtension<Caller>>,
     headers: HeaderMap,
     Json(request): Json<LeaseRequest>,
 ) -> Result<Response> {
@@ -85,7 +85,7 @@ pub(crate) async fn lease(
     }
     let program = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let claimant = Claimant {
-        host: peer.map(|peer| peer.0.ip().to_string()).unwrap_or_default(),
+        host: caller.map(|caller| caller.0.peer.ip().to_string()).unwrap_or_default(),
         version: program.to_owned(),
         queues: queues.clone(),
         tasks: tasks.iter().flatten().map(TaskKind::to_string).collect(),
@@ -95,6 +95,8 @@ pub(crate) async fn lease(
     workers.asks(&worker, claimant);
     let tasks = tasks.map(|tasks| tasks.into_iter().collect());
     let claimer = Claimer { app: &app, worker, queues, tasks, limit, lease, predecessors };
+    let waiting = until.saturating_duration_since(Instant::now());
+    let _waiting = if waiting.is_zero() { None } else { Some(app.wait_share()?) };
     loop {
         let config = app.live.current().await?;
         let draining = config.draining.contains_key(&claimer.worker);

@@ -46,10 +46,26 @@ struct Bounds {
 
 const BOUNDS: Bounds = Bounds { tasks: 10_000, time: Duration::from_secs(2), bytes: 8 * 1024 * 1024 };
 
-/// What was found.
+/// How many bytes are read for a piece of the answer, unless a single task has more.
+const PIECE_BYTES: usize = 512 * 1024;
+
+/// A search that is answered piece by piece, so that it holds no more than a piece of its answer.
+#[derive(Debug)]
+pub(super) struct Walk {
+    search: Search,
+    bounds: Bounds,
+    start: Instant,
+    found: usize,
+    bytes_left: usize,
+    /// How many tasks are listed at a time.
+    chunk: usize,
+    pub(super) end: End,
+    pub(super) is_over: bool,
+}
+
+/// Where a search ended.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) tasks: Vec<Task>,
+pub(super) struct End {
     /// Where to continue; `None` at the end.
     pub(super) next: Option<String>,
     /// How many tasks were read.
@@ -62,54 +78,41 @@ pub(super) struct Found {
 struct Examined {
     tasks: Vec<Task>,
     bytes: usize,
-    /// After how many tasks of the chunk the answer was full, if it was.
+    /// After how many tasks of the chunk the piece was full, if it was.
     full_after: Option<usize>,
 }
 
+/// How much a piece may hold.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    tasks: usize,
+    bytes: usize,
+    /// The bytes that its first task may have.
+    first: usize,
+}
+
 impl Search {
-    /// Up to `limit` tasks that match, from `cursor` on.
+    /// The way to up to `limit` tasks that match, from `cursor` on.
     ///
     /// # Errors
-    /// [`Code::InvalidParameter`] for conditions that no task can fulfil; those of the store.
-    pub(super) async fn run(self, engine: &dyn Engine, cursor: Option<String>) -> Result<Found> {
-        self.run_within(BOUNDS, engine, cursor).await
+    /// [`Code::InvalidParameter`] for conditions that no task can fulfil.
+    pub(super) fn walk(self, cursor: Option<String>) -> Result<Walk> {
+        self.walk_within(BOUNDS, cursor)
     }
 
-    async fn run_within(mut self, bounds: Bounds, engine: &dyn Engine, cursor: Option<String>) -> Result<Found> {
-        let start = Instant::now();
-        let refused = |error: Error| Problem::from(error).recode(Code::InvalidRequest, Code::InvalidParameter);
+    fn walk_within(mut self, bounds: Bounds, cursor: Option<String>) -> Result<Walk> {
         validate_limit(self.limit).map_err(refused)?;
         self.leave_completed_out()?;
-        let mut found = Found { next: cursor, ..Found::default() };
-        let (mut bytes_left, mut shortened) = (bounds.bytes, None);
-        loop {
-            let room = self.limit - found.tasks.len();
-            let size = shortened.unwrap_or(if self.conditions.is_empty() { room.min(CHUNK) } else { CHUNK });
-            let request = ListRequest { filter: self.filter.clone(), limit: size, cursor: found.next.clone() };
-            let page = engine.list(request).await.map_err(refused)?;
-            let may_be_large = found.tasks.is_empty();
-            let examined = self.examine(engine, &page.tasks, room, bytes_left, may_be_large).await?;
-            match examined.full_after {
-                Some(0) => return Ok(found),
-                // The same place is listed again, shorter, so that the cursor is where the answer ends.
-                Some(after) if after < page.tasks.len() => {
-                    shortened = Some(after);
-                    continue;
-                }
-                _ => {}
-            }
-            found.scanned += page.tasks.len() as u64;
-            found.tasks.extend(examined.tasks);
-            found.next = page.next;
-            bytes_left = bytes_left.saturating_sub(examined.bytes);
-            let is_full = found.tasks.len() >= self.limit || shortened.is_some();
-            if is_full || found.next.is_none() {
-                return Ok(found);
-            }
-            if found.scanned >= bounds.tasks || start.elapsed() >= bounds.time {
-                return Ok(Found { gave_up: true, ..found });
-            }
-        }
+        Ok(Walk {
+            search: self,
+            bounds,
+            start: Instant::now(),
+            found: 0,
+            bytes_left: bounds.bytes,
+            chunk: CHUNK,
+            end: End { next: cursor, ..End::default() },
+            is_over: false,
+        })
     }
 
     /// A task that completed keeps no parameters, so no condition holds for it.
@@ -133,16 +136,9 @@ impl Search {
         Ok(())
     }
 
-    /// Reads listed tasks as a whole and keeps those that match, at most `room` and `bytes`. Omits tasks that are gone
-    /// since they were listed, or no longer match.
-    async fn examine(
-        &self,
-        engine: &dyn Engine,
-        listed: &[Task],
-        room: usize,
-        bytes: usize,
-        may_be_large: bool,
-    ) -> Result<Examined> {
+    /// Reads listed tasks as a whole and keeps those that match, as far as there is room. Omits tasks that are gone since
+    /// they were listed, or no longer match.
+    async fn examine(&self, engine: &dyn Engine, listed: &[Task], room: Room) -> Result<Examined> {
         let read = |task: &Task| {
             let id = task.id.clone();
             async move { engine.get(&id).await }
@@ -154,14 +150,14 @@ impl Search {
             let Some(task) = task?.filter(|task| self.matches(task)) else { continue };
             let task = cut(task, self.included);
             let size = size_of(&task);
-            let is_first = may_be_large && examined.tasks.is_empty();
-            if examined.bytes + size > bytes && !is_first {
+            let most = if examined.tasks.is_empty() { room.first } else { room.bytes };
+            if examined.bytes + size > most {
                 examined.full_after = Some(index);
                 break;
             }
             examined.bytes += size;
             examined.tasks.push(task);
-            if examined.tasks.len() == room {
+            if examined.tasks.len() == room.tasks {
                 examined.full_after = Some(index + 1);
                 break;
             }
@@ -171,6 +167,68 @@ impl Search {
 
     fn matches(&self, task: &Task) -> bool {
         self.filter.matches(task) && Condition::all_hold(&self.conditions, task.parameters.as_ref())
+    }
+}
+
+/// A limit or cursor that the store refuses came from the query.
+fn refused(error: Error) -> Problem {
+    Problem::from(error).recode(Code::InvalidRequest, Code::InvalidParameter)
+}
+
+impl Walk {
+    /// The next tasks; none only at the end.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParameter`] for a cursor that the store refuses; those of the store.
+    pub(super) async fn piece(&mut self, engine: &dyn Engine) -> Result<Vec<Task>> {
+        let mut shortened = None;
+        while !self.is_over {
+            let room = self.room();
+            let size =
+                shortened.unwrap_or(if self.search.conditions.is_empty() { room.tasks.min(self.chunk) } else { CHUNK });
+            let request =
+                ListRequest { filter: self.search.filter.clone(), limit: size, cursor: self.end.next.clone() };
+            let page = engine.list(request).await.map_err(refused)?;
+            let examined = self.search.examine(engine, &page.tasks, room).await?;
+            match examined.full_after {
+                Some(0) => {
+                    self.is_over = true;
+                    break;
+                }
+                // The same place is listed again, shorter, so that the cursor is where the piece ends.
+                Some(after) if after < page.tasks.len() => {
+                    (shortened, self.chunk) = (Some(after), after);
+                    continue;
+                }
+                _ => shortened = None,
+            }
+            self.note(&examined, page.tasks.len(), page.next);
+            if !examined.tasks.is_empty() {
+                return Ok(examined.tasks);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn room(&self) -> Room {
+        let first = if self.found == 0 { usize::MAX } else { self.bytes_left };
+        Room { tasks: self.search.limit - self.found, bytes: self.bytes_left.min(PIECE_BYTES), first }
+    }
+
+    fn note(&mut self, examined: &Examined, listed: usize, next: Option<String>) {
+        self.found += examined.tasks.len();
+        self.bytes_left = self.bytes_left.saturating_sub(examined.bytes);
+        self.end.scanned += listed as u64;
+        self.end.next = next;
+        let is_full = self.found >= self.search.limit || self.end.next.is_none();
+        self.end.gave_up =
+            !is_full && (self.end.scanned >= self.bounds.tasks || self.start.elapsed() >= self.bounds.time);
+        self.is_over = is_full || self.end.gave_up;
+    }
+
+    /// Ends the page here, because its answer can't go on; the next page continues.
+    pub(super) fn stop(&mut self) {
+        self.is_over = true;
     }
 }
 
@@ -222,13 +280,22 @@ mod tests {
         Search { filter: TaskFilter::default(), conditions, included, limit }
     }
 
+    async fn page(search: Search, bounds: Bounds, engine: &ModelEngine, cursor: Option<String>) -> (Vec<Task>, End) {
+        let mut walk = search.walk_within(bounds, cursor).unwrap();
+        let mut tasks = Vec::new();
+        while !walk.is_over {
+            tasks.extend(walk.piece(engine).await.unwrap());
+        }
+        (tasks, walk.end)
+    }
+
     /// All pages of a search: the ids on each.
     async fn pages(engine: &ModelEngine, conditions: &[&str], limit: usize, bounds: Bounds) -> Vec<Vec<String>> {
         let (mut cursor, mut pages) = (None, Vec::new());
         loop {
-            let found = search(conditions, limit).run_within(bounds, engine, cursor).await.unwrap();
-            pages.push(found.tasks.iter().map(|task| task.id.to_string()).collect());
-            cursor = found.next;
+            let found = page(search(conditions, limit), bounds, engine, cursor).await;
+            pages.push(found.0.iter().map(|task| task.id.to_string()).collect());
+            cursor = found.1.next;
             if cursor.is_none() {
                 return pages;
             }
@@ -249,14 +316,14 @@ mod tests {
     async fn a_search_that_looked_at_as_many_tasks_as_it_may_gives_up_and_goes_on_from_there() {
         let engine = store_of(250).await;
         let bounds = Bounds { tasks: 100, ..BOUNDS };
-        let first = search(&["n=249"], 1).run_within(bounds, &engine, None).await.unwrap();
-        assert_eq!((first.tasks.len(), first.scanned, first.gave_up), (0, 100, true));
-        let second = search(&["n=249"], 1).run_within(bounds, &engine, first.next).await.unwrap();
+        let (tasks, first) = page(search(&["n=249"], 1), bounds, &engine, None).await;
+        assert_eq!((tasks.len(), first.scanned, first.gave_up), (0, 100, true));
+        let (_, second) = page(search(&["n=249"], 1), bounds, &engine, first.next).await;
         assert!(second.gave_up);
-        let third = search(&["n=249"], 1).run_within(bounds, &engine, second.next).await.unwrap();
-        assert_eq!((third.tasks.len(), third.gave_up), (1, false));
+        let (tasks, third) = page(search(&["n=249"], 1), bounds, &engine, second.next).await;
+        assert_eq!((tasks.len(), third.gave_up), (1, false));
         let hurried = Bounds { time: Duration::ZERO, ..BOUNDS };
-        assert!(search(&["n=249"], 1).run_within(hurried, &engine, None).await.unwrap().gave_up);
+        assert!(page(search(&["n=249"], 1), hurried, &engine, None).await.1.gave_up);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ pub(super) mod dependencies;
 pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod look;
+pub(super) mod page;
 pub(super) mod resubmit;
 pub(super) mod signal;
 pub(super) mod statuses;

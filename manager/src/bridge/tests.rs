@@ -21,9 +21,9 @@ use jobbers_common::{
     time::{ManualClock, Timestamp},
 };
 use jobbers_law::model::ModelEngine;
+use jobbers_process::shutdown::Shutdown;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     settings::{FrontBoard, PayloadForm},
@@ -82,8 +82,8 @@ impl Bench {
     }
 
     fn bridge_with(&self, settings: BridgeSettings, boards: Option<Arc<dyn Boards>>) -> Bridge {
-        let (config, drain) = (crate::Config::default(), CancellationToken::new());
-        let mut app = App::new(&config, self.engine.clone(), String::new(), drain);
+        let config = crate::Config::default();
+        let mut app = App::new(&config, self.engine.clone(), String::new(), &Shutdown::new());
         app.boards = boards.unwrap_or(app.boards);
         Bridge::new(Arc::new(app), "b".to_owned(), settings)
     }

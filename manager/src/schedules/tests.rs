@@ -13,8 +13,8 @@ use jobbers_common::{
     workflow::{NewNode, RunState, Workflow},
 };
 use jobbers_law::model::ModelEngine;
+use jobbers_process::shutdown::Shutdown;
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -66,7 +66,7 @@ impl Bench {
         let engine = Arc::new(ModelEngine::new(clock.clone()));
         let entry = ScheduleEntry::new(schedule, Timestamp::from_micros(0)).unwrap();
         engine.put_schedule(entry, PutSchedule::Create).await.unwrap();
-        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
+        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), &Shutdown::new());
         Self { app, engine, clock }
     }
 

@@ -89,38 +89,130 @@ async fn a_connection_whose_request_is_worked_on_does_not_make_room() {
     assert_eq!(&head, b"HTTP/1.1 200 OK");
 }
 
+/// A manager that holds little for its clients: four bodies at most.
+async fn small_server() -> Server {
+    let (max_body_bytes, max_client_memory) = (64 * 1024, 512 * 1024);
+    server(Config { max_body_bytes, max_client_memory, ..Config::default() }).await
+}
+
+/// The head of a submission with a body of this size.
+fn submission(bytes: usize) -> String {
+    format!(
+        "POST /tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n"
+    )
+}
+
+/// The beginning of an answer, if one comes soon.
+async fn beginning(stream: &mut TcpStream) -> Option<String> {
+    let mut answer = vec![0; 16 * 1024];
+    let read = tokio::time::timeout(Duration::from_millis(300), stream.read(&mut answer)).await.ok()?.ok()?;
+    Some(String::from_utf8_lossy(&answer[..read]).into_owned())
+}
+
 #[tokio::test]
 async fn bodies_hold_only_so_much_memory_together() {
-    let (max_body_bytes, max_body_memory) = (1_000, 2_500);
-    let server = server(Config { max_body_bytes, max_body_memory, ..Config::default() }).await;
-    let head = "POST /tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n";
+    let server = small_server().await;
     let mut held = Vec::new();
-    for _ in 0..3 {
-        held.push(client(&server, &format!("{head}\r\n{}", " ".repeat(990))).await);
+    for _ in 0..4 {
+        held.push(client(&server, &format!("{}{}", submission(60_000), " ".repeat(50_000))).await);
     }
-    // The third one is over the bound, and its part is given back.
-    let refused = async {
-        let mut answer = vec![0; 16 * 1024];
-        for stream in &mut held {
-            if let Ok(Ok(read)) = tokio::time::timeout(Duration::from_millis(300), stream.read(&mut answer)).await {
-                return String::from_utf8(answer[..read].to_vec()).unwrap();
-            }
+    // One of them is over the bound, and its part is given back.
+    let mut refused = None;
+    for stream in &mut held {
+        if refused.is_none() {
+            refused = beginning(stream).await;
         }
-        panic!("none was refused");
-    };
-    let answer = refused.await;
+    }
+    let answer = refused.expect("one was refused");
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("\"overloaded\""), "{answer}");
     assert!(answer.contains("retry-after: 1"), "{answer}");
     server.post("/tasks", json!({"name": "t", "parameters": "x".repeat(400)})).await.expect(201);
-    let large = server.post("/tasks", json!({"name": "t", "parameters": "x".repeat(700)})).await;
-    large.refused(503, "overloaded");
+    let large = json!({"name": "t", "parameters": "x".repeat(50_000)});
+    server.post("/tasks", large.clone()).await.refused(503, "overloaded");
     drop(held);
     soon(async {
-        while server.post("/tasks", json!({"name": "t", "parameters": "x".repeat(700)})).await.status != 201 {
+        while server.post("/tasks", large.clone()).await.status != 201 {
             tokio::task::yield_now().await;
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn small_bodies_count_what_they_take_in_memory() {
+    let server = small_server().await;
+    let mut held = Vec::new();
+    for _ in 0..60 {
+        held.push(client(&server, &format!("{} ", submission(100))).await);
+    }
+    let mut refused = 0;
+    for stream in &mut held {
+        refused += usize::from(beginning(stream).await.is_some_and(|answer| answer.starts_with("HTTP/1.1 503")));
+        if refused > 0 {
+            return;
+        }
+    }
+    panic!("60 requests are held by an account that has room for some 18");
+}
+
+#[tokio::test]
+async fn callers_that_wait_are_bounded_and_others_are_served() {
+    let server = small_server().await;
+    server.post("/tasks", json!({"id": "a", "name": "t"})).await.expect(201);
+    let mut waiting = Vec::new();
+    for _ in 0..12 {
+        waiting.push(client(&server, "GET /tasks/a?wait=60s HTTP/1.1\r\nhost: localhost\r\n\r\n").await);
+    }
+    let answer = beginning(waiting.last_mut().unwrap()).await.expect("the last one is refused");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("\"overloaded\""), "{answer}");
+    server.get("/tasks/a").await.expect(200);
+    assert!(beginning(&mut waiting[0]).await.is_none(), "the first one waits on");
+}
+
+/// A client whose machine takes little of an answer.
+async fn slow_reader(server: &Server, asked: &str) -> TcpStream {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 * 1024).unwrap();
+    let mut stream = socket.connect(server.address).await.unwrap();
+    let request = format!("GET {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Reads on, and returns whether the answer ended before its end.
+async fn is_cut(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    let end = soon(stream.read_to_end(&mut rest)).await;
+    end.is_err() || (rest.starts_with(b"HTTP/1.1 200") && !rest.ends_with(b"\r\n0\r\n\r\n"))
+}
+
+#[tokio::test]
+async fn when_memory_is_scarce_slow_readers_lose_their_answers_first() {
+    let (max_body_bytes, max_client_memory) = (1024 * 1024, 8 * 1024 * 1024);
+    let server = server(Config { max_body_bytes, max_client_memory, ..Config::default() }).await;
+    for _ in 0..40 {
+        server.post("/tasks", json!({"name": "t", "parameters": "x".repeat(200_000)})).await.expect(201);
+    }
+    // More than the machine itself takes from the manager: those that are refused are answered at once.
+    let whole = "/tasks?include=parameters";
+    let mut readers = Vec::new();
+    for _ in 0..40 {
+        readers.push(slow_reader(&server, whole).await);
+    }
+    // Others are served all the while, and the whole list again once slow readers have made room.
+    server.get("/health/ready").await.expect(200);
+    soon(async {
+        loop {
+            let answer = server.get(whole).await;
+            if answer.status == 200 && answer.json()["next_cursor"].is_null() {
+                assert_eq!(answer.json()["tasks"].as_array().unwrap().len(), 40);
+                return;
+            }
+        }
+    })
+    .await;
+    let cut = futures_util::future::join_all(readers.into_iter().map(is_cut)).await;
+    assert!(cut.contains(&true), "no slow reader lost its answer");
 }
 
 #[tokio::test]

@@ -33,4 +33,5 @@ mod store_down;
 mod submit;
 mod taskstore;
 mod unique;
+mod version;
 mod workflows;

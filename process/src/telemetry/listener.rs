@@ -4,19 +4,36 @@ use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use clap::Args;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::{Method, Request, Response, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 
 use super::exposition::{Exposition, TEXT_FORMAT};
-use crate::{listen, readiness};
+use crate::{
+    listen, readiness,
+    server::{
+        self, Policy,
+        answer::Counted,
+        connections::{ConnectionState, Protocol},
+        memory::{ClientMemory, Kind},
+    },
+    shutdown::Shutdown,
+};
 
 /// Concurrent readers: a few Prometheus servers and a person.
-const MOST_READERS: usize = 16;
-/// How long a reader may take to send its request; an idle connection is closed after the same time.
-const PATIENCE: Duration = Duration::from_secs(75);
+const POLICY: Policy = Policy {
+    protocol: Protocol::Http1,
+    max_connections: 16,
+    idle_timeout: Duration::from_secs(75),
+    header_timeout: Duration::from_secs(10),
+    write_timeout: Duration::from_secs(30),
+    drain_timeout: Duration::ZERO,
+};
+/// The most bytes that are held for all of them.
+const MEMORY: usize = 64 * 1024 * 1024;
+/// The head of a request has no more bytes.
+const BUFFER_BYTES: usize = 16 * 1024;
 
 /// Where to serve `/metrics`. Flatten it into a binary's arguments.
 #[derive(Debug, Clone, Default, Args, Serialize)]
@@ -40,32 +57,26 @@ pub(super) async fn serve(listener: std::net::TcpListener, exposition: Expositio
             return std::future::pending().await;
         }
     };
-    let readers = Arc::new(Semaphore::new(MOST_READERS));
-    loop {
-        let Ok(reader) = Arc::clone(&readers).acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a reader of /metrics could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let exposition = exposition.clone();
-        tokio::spawn(async move {
-            let answer = service_fn(|request| answer(request, exposition.clone()));
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            if let Err(error) = server.serve_connection(TokioIo::new(stream), answer).await {
-                tracing::debug!(%error, "a reader of /metrics went away");
-            }
-            drop(reader);
-        });
-    }
+    let memory = ClientMemory::new(MEMORY);
+    let mut builder = http1::Builder::new();
+    builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
+    server::serve(listener, &POLICY, &memory, &Shutdown::new(), |stream, _, state| {
+        let (exposition, memory) = (exposition.clone(), Arc::clone(&memory));
+        let answer =
+            service_fn(move |request| answer(request, exposition.clone(), Arc::clone(&memory), Arc::clone(&state)));
+        builder.serve_connection(stream, answer)
+    })
+    .await;
 }
 
-async fn answer(request: Request<Incoming>, exposition: Exposition) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (status, kind, body) = match (request.uri().path(), request.method()) {
+async fn answer(
+    request: Request<Incoming>,
+    exposition: Exposition,
+    memory: Arc<ClientMemory>,
+    state: Arc<ConnectionState>,
+) -> Result<Response<BoxBody<Bytes, Infallible>>, Infallible> {
+    let (busy, _) = Arc::clone(&state).begin();
+    let (mut status, mut kind, mut body) = match (request.uri().path(), request.method()) {
         ("/metrics", &Method::GET | &Method::HEAD) => match exposition.text() {
             Ok(text) => (StatusCode::OK, TEXT_FORMAT, text),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", error),
@@ -83,8 +94,43 @@ async fn answer(request: Request<Incoming>, exposition: Exposition) -> Result<Re
             (StatusCode::NOT_FOUND, "text/plain", paths.to_owned())
         }
     };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+    let share = memory.share();
+    if !share.grow(Kind::Payload, body.len()) {
+        (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "text/plain");
+        body = "other readers have not read their answers; try again in a second\n".to_owned();
+    }
+    let body = Counted::new(Full::new(Bytes::from(body)), share, state, busy, None);
+    let mut response = Response::new(body.boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus::Registry;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn readers_that_say_nothing_do_not_shut_others_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(serve(listener, Exposition::new(Registry::new())));
+        let mut silent = Vec::new();
+        for _ in 0..2 * POLICY.max_connections {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut reader = TcpStream::connect(address).await.unwrap();
+        reader.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        tokio::time::timeout(Duration::from_secs(20), reader.read_to_string(&mut answer)).await.unwrap().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        serving.abort();
+    }
 }

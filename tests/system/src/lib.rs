@@ -15,6 +15,8 @@ mod blame;
 #[cfg(test)]
 mod boards;
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod bridge;
 #[cfg(test)]
 mod configuration;

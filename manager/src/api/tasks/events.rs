@@ -18,6 +18,7 @@ use jobbers_api::{
     value::NameDoc,
 };
 use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};
+use jobbers_process::server::memory::Share;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -48,8 +49,9 @@ pub(crate) async fn events(State(app): State<Arc<App>>, Path(id): Path<TaskId>) 
         let detail = "as many clients follow tasks as half of max_connections; wait for the end with ?wait=60s";
         return Err(Problem::new(Code::Overloaded, detail).after(LOOK_EVERY));
     };
+    let share = app.wait_share()?;
     let Some(task) = app.engine.get(&id).await? else { return Err(missing(&app, &id).await?) };
-    let follower = Follower { app, id, news: Some(task), seen: None, _place: place };
+    let follower = Follower { app, id, news: Some(task), seen: None, _place: (place, share) };
     Ok(Sse::new(follower.events()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
@@ -60,8 +62,8 @@ struct Follower {
     /// The task as it was when the request came.
     news: Option<Task>,
     seen: Option<Seen>,
-    /// One of a limited number of places.
-    _place: OwnedSemaphorePermit,
+    /// One of a limited number of places, and its part of the memory.
+    _place: (OwnedSemaphorePermit, Share),
 }
 
 /// The fields of a task that were sent last.

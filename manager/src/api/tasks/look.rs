@@ -17,10 +17,7 @@ use jobbers_api::{
 use jobbers_common::{engine::ParentsRequest, name::TaskId, task::Task};
 
 use crate::{
-    api::{
-        listing,
-        search::{Found, Search},
-    },
+    api::{listing, search::Search, tasks::page},
     app::App,
     extract::{Path, Query},
     problem::problems,
@@ -105,6 +102,7 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
     if wait.is_zero() {
         return Ok(app.engine.get(id).await?);
     }
+    let _waiting = app.wait_share()?;
     match app.drain.run_until_cancelled(app.engine.await_finished(id, wait)).await {
         Some(task) => Ok(task?),
         None => Ok(app.engine.get(id).await?),
@@ -122,29 +120,19 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
     responses((status = 200, description = "A page of tasks", body = TaskPageView), ListProblems)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, Query(params): Query<ListParams>) -> Result<Response> {
-    let is_search = !params.conditions.is_empty();
+    let (is_search, included) = (!params.conditions.is_empty(), params.included());
     let total = match is_search {
         true => None,
         false => listing::total(&*app.engine, &params.filter(), params.cursor.as_deref()).await?,
     };
-    let found = find_many(&app, params).await?;
-    let view = TaskPageView {
-        tasks: found.tasks.iter().map(TaskView::from).collect(),
-        total,
-        next_cursor: found.next,
-        scanned: is_search.then_some(found.scanned),
-        gave_up: found.gave_up,
-    };
-    Ok(Json(view).into_response())
-}
-
-/// A page of the store's list; a search if that list can't answer.
-async fn find_many(app: &App, params: ListParams) -> Result<Found> {
-    let (filter, included) = (params.filter(), params.included());
-    if params.conditions.is_empty() && included == Included::default() {
-        let page = listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await?;
-        return Ok(Found { tasks: page.tasks, next: page.next, ..Found::default() });
+    if is_search || included != Included::default() {
+        let (filter, cursor) = (params.filter(), params.cursor);
+        let search = Search { filter, conditions: params.conditions, included, limit: params.limit };
+        return page::answer(app, search.walk(cursor)?, total, is_search).await;
     }
-    let search = Search { filter, conditions: params.conditions, included, limit: params.limit };
-    search.run(&*app.engine, params.cursor).await
+    let _turn = app.memory.turn().await;
+    let page = listing::fill(&*app.engine, params.filter(), params.limit, params.cursor, |_| true).await?;
+    let tasks = page.tasks.iter().map(TaskView::from).collect();
+    let end = TaskPageView { tasks, total, next_cursor: page.next, scanned: None, gave_up: false };
+    Ok(Json(end).into_response())
 }

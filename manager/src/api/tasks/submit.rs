@@ -88,7 +88,7 @@ problems!(SubmitProblems: WITH_BODY, [
     )
 )]
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
-    let JsonBytes { headers, bytes: body, share: _share } = request;
+    let JsonBytes { headers, bytes: body } = request;
     let envelope = Envelope::read(&headers, &body)?;
     let (requests, on_conflict, is_batch) = read_tasks(&body)?;
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);

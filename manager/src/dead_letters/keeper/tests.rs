@@ -15,8 +15,8 @@ use jobbers_law::{
     conformance::{LEASE, failed, queue, task, worker},
     model::ModelEngine,
 };
+use jobbers_process::shutdown::Shutdown;
 use nix::unistd::{Uid, setfsuid};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -63,7 +63,7 @@ async fn an_operation_that_met_a_defect_rests_and_can_be_cancelled() {
     let new = NewOperation { key: None, digest: 0, request: "?".to_owned(), selection: Selection::Tasks(Vec::new()) };
     let id = archive.begin(&new, Timestamp::from_micros(1)).unwrap().id;
     let engine = Arc::new(ModelEngine::with_system_clock());
-    let app = App::new(&crate::Config::default(), engine, String::new(), CancellationToken::new());
+    let app = App::new(&crate::Config::default(), engine, String::new(), &Shutdown::new());
     let mut rounds = Rounds::new(Arc::new(app));
 
     let task = rounds.sending.spawn(async { panic!("a defect") });
@@ -109,7 +109,7 @@ async fn an_archive_that_was_read_only_is_written_once_it_may_be() {
     drop(Archive::open(&path, Options::default()).unwrap());
     let engine = store_with_a_dead_letter().await;
     let config = crate::Config { dlq_path: path.display().to_string(), ..crate::Config::default() };
-    let app = Arc::new(App::new(&config, engine, String::new(), CancellationToken::new()));
+    let app = Arc::new(App::new(&config, engine, String::new(), &Shutdown::new()));
     *app.dead_letters.archive.lock() = Some(Arc::new(open_read_only(&path)));
 
     let mut rounds = Rounds::new(Arc::clone(&app));

@@ -1,15 +1,16 @@
-//! Tracks the connections of a manager and how long each has waited for its client.
+//! Tracks the connections of a listener and how long each has waited for its client.
 //!
-//! A client that sends nothing or does not read its answer must not keep its place for ever, least of all when places are
-//! scarce. Each connection notes in its [`ConnectionState`] what it waits for. One task checks all of them every [`TICK`],
-//! so a request costs no timer. When no place is left, the connections that have waited longest are closed.
+//! A client that sends nothing or does not read its answer must not keep its place for ever, least of all when places or
+//! memory are scarce. Each connection notes in its [`ConnectionState`] what it waits for. One task checks all of them every
+//! [`TICK`], so a request costs no timer. When no place is left, the connections that have waited longest are closed; when
+//! no memory is left, those whose clients read slowest.
 
 use std::{
     io,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -24,7 +25,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, head_scan::HeadScan, leases::Undelivered};
+use super::{Policy, head_scan::HeadScan, memory::ClientMemory};
 
 /// Waiting is measured in ticks, which is exact enough for seconds.
 const TICK: Duration = Duration::from_millis(250);
@@ -34,9 +35,33 @@ const STALLED_TOO_LONG: u64 = 5 * 4;
 /// all of them.
 const SHARE_CLOSED: usize = 100;
 
+/// When memory is scarce, a client that reads nothing for this number of ticks loses its answer.
+const SLOW: u64 = 4;
+/// When memory is scarce, slow readers are closed until this part of the account is free.
+const SHARE_FREED: usize = 16;
+/// The first words of a client of HTTP/2.
+const PREFACE: u32 = 24;
+
+/// What the clients of a listener speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// One request after another.
+    Http1,
+    /// Many calls at a time. The protocol asks by itself whether the client is still there.
+    Http2,
+}
+
+/// What has to be given back unless the answer that contains it is written.
+pub trait Delivery: std::fmt::Debug + Send + Sync {
+    /// Notes that the answer is written.
+    fn delivered(&self);
+}
+
 /// The open connections and their limit.
 #[derive(Debug)]
-pub(crate) struct Connections {
+pub(super) struct Connections {
+    protocol: Protocol,
+    memory: Arc<ClientMemory>,
     slots: Arc<Semaphore>,
     states: Mutex<Vec<Arc<ConnectionState>>>,
     /// The current time, in ticks.
@@ -53,41 +78,50 @@ enum Phase {
     Idle,
     /// The rest of a request's head.
     Head,
-    /// The manager.
+    /// The process.
     Busy,
 }
 
 /// What the watching task knows of one connection.
 #[derive(Debug)]
-pub(crate) struct ConnectionState {
+pub struct ConnectionState {
+    protocol: Protocol,
     now: Arc<AtomicU64>,
+    /// The requests under way.
+    calls: AtomicU32,
+    /// Bytes of answers that were handed over and are not written yet.
+    held: AtomicUsize,
+    /// The tick at which such bytes last became more than none, or fewer.
+    moved: AtomicU64,
     /// The [`Phase`] in the two lowest bits, and the tick at which it began.
     phase: AtomicU64,
     /// The tick since which the client does not read what is written, plus one; 0 if it does.
     stalled: AtomicU64,
     /// What [`HeadScan`] saw of the request that is read.
     framing: AtomicU8,
-    /// Ends the connection, unless the manager works for it.
+    /// Ends the connection, unless the process works for it.
     close: CancellationToken,
-    /// Leases in answers that have not been written yet.
-    undelivered: Mutex<Vec<Undelivered>>,
+    /// What answers that have not been written yet contain.
+    undelivered: Mutex<Vec<Box<dyn Delivery>>>,
 }
 
 impl Connections {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(super) fn new(policy: &Policy, memory: Arc<ClientMemory>) -> Self {
         let ticks = |span: Duration| u64::try_from(span.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX);
         Self {
-            slots: Arc::new(Semaphore::new(config.max_connections)),
+            protocol: policy.protocol,
+            memory,
+            slots: Arc::new(Semaphore::new(policy.max_connections.min(Semaphore::MAX_PERMITS))),
             states: Mutex::default(),
             now: Arc::default(),
-            idle: ticks(config.idle_timeout),
-            header: ticks(config.header_timeout),
-            write: ticks(config.write_timeout),
+            idle: ticks(policy.idle_timeout),
+            header: ticks(policy.header_timeout),
+            write: ticks(policy.write_timeout),
         }
     }
 
     /// A place for one more connection, as soon as one is free. `None` if no more will come.
-    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Ok(place) = Arc::clone(&self.slots).try_acquire_owned() {
                 return Some(place);
@@ -100,26 +134,37 @@ impl Connections {
     }
 
     /// Notes a new connection.
-    pub(crate) fn open(&self) -> Arc<ConnectionState> {
+    pub(super) fn open(&self) -> Arc<ConnectionState> {
         let state = Arc::new(ConnectionState {
+            protocol: self.protocol,
             now: Arc::clone(&self.now),
+            calls: AtomicU32::default(),
+            held: AtomicUsize::default(),
+            moved: AtomicU64::default(),
             phase: AtomicU64::default(),
             stalled: AtomicU64::default(),
             framing: AtomicU8::default(),
             close: CancellationToken::new(),
             undelivered: Mutex::default(),
         });
-        state.enter(Phase::Idle);
+        state.enter(match self.protocol {
+            Protocol::Http1 => Phase::Idle,
+            Protocol::Http2 => Phase::Head,
+        });
         self.states.lock().push(Arc::clone(&state));
         state
     }
 
     /// Closes connections whose client takes too long, until it is dropped.
-    pub(crate) async fn watch(&self) {
-        let mut ticks = tokio::time::interval(TICK);
+    pub(super) async fn watch(&self) {
+        let (mut ticks, mut refusals) = (tokio::time::interval(TICK), self.memory.refusals());
         loop {
             ticks.tick().await;
             let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+            if refusals != self.memory.refusals() {
+                refusals = self.memory.refusals();
+                self.free_memory(now);
+            }
             self.states.lock().retain(|state| {
                 if self.is_overdue(state, now) {
                     state.close.cancel();
@@ -141,8 +186,24 @@ impl Connections {
         is_too_long || state.stalled_for(now).is_some_and(|ticks| ticks > self.write)
     }
 
+    /// Closes the connections whose clients have read nothing for longest, until enough memory is free.
+    fn free_memory(&self, now: u64) {
+        let states = self.states.lock();
+        let slow = |state: &ConnectionState| state.slow_for(now).filter(|ticks| *ticks >= SLOW);
+        let mut readers: Vec<_> = states.iter().filter_map(|state| Some((slow(state)?, state))).collect();
+        readers.sort_unstable_by_key(|(ticks, _)| std::cmp::Reverse(*ticks));
+        let mut left = self.memory.most() / SHARE_FREED;
+        for (_, state) in readers {
+            if left == 0 {
+                break;
+            }
+            left = left.saturating_sub(state.held.load(Ordering::Relaxed));
+            state.close.cancel();
+        }
+    }
+
     /// Closes the connections that have waited longest for their clients, except very recent ones.
-    pub(crate) fn make_room(&self) {
+    pub(super) fn make_room(&self) {
         let now = self.now.load(Ordering::Relaxed);
         let states = self.states.lock();
         let mut waiting: Vec<(u64, &Arc<ConnectionState>)> =
@@ -163,9 +224,37 @@ impl ConnectionState {
         (phase, packed >> 2)
     }
 
+    /// For how many ticks its client has not read an answer. With HTTP/2 a client may take one answer and not another, so
+    /// what counts is that none moves.
     fn stalled_for(&self, now: u64) -> Option<u64> {
-        let since = self.stalled.load(Ordering::Relaxed).checked_sub(1)?;
-        Some(now.saturating_sub(since))
+        match self.protocol {
+            Protocol::Http1 => Some(now.saturating_sub(self.stalled.load(Ordering::Relaxed).checked_sub(1)?)),
+            Protocol::Http2 => self.slow_for(now),
+        }
+    }
+
+    /// For how many ticks no part of what is counted for its answers was written.
+    fn slow_for(&self, now: u64) -> Option<u64> {
+        let is_held = self.held.load(Ordering::Relaxed) > 0;
+        is_held.then(|| now.saturating_sub(self.moved.load(Ordering::Relaxed)))
+    }
+
+    /// What its client speaks.
+    pub(super) const fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Notes that bytes of an answer are on their way.
+    pub(super) fn holds(&self, bytes: usize) {
+        if self.held.fetch_add(bytes, Ordering::Relaxed) == 0 {
+            self.moved.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that such bytes are written, or given up.
+    pub(super) fn wrote(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.moved.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Since when it has waited for its client, if that is long enough to be closed for another one.
@@ -179,18 +268,22 @@ impl ConnectionState {
         }
     }
 
-    /// Whether the manager works for this connection, which then must not be closed.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.phase().0 == Phase::Busy && self.stalled.load(Ordering::Relaxed) == 0
+    /// Whether the process works for this connection, which then must not be closed.
+    pub(super) fn is_busy(&self) -> bool {
+        let is_stuck = self.stalled_for(self.now.load(Ordering::Relaxed)).is_some_and(|ticks| match self.protocol {
+            Protocol::Http1 => true,
+            Protocol::Http2 => ticks >= SLOW,
+        });
+        self.phase().0 == Phase::Busy && !is_stuck
     }
 
     /// Completes when the connection is to end.
-    pub(crate) fn closed(&self) -> tokio_util::sync::WaitForCancellationFuture<'_> {
+    pub(super) fn closed(&self) -> tokio_util::sync::WaitForCancellationFuture<'_> {
         self.close.cancelled()
     }
 
-    /// Notes the leases in an answer that is about to be written.
-    pub(crate) fn owes(&self, undelivered: Undelivered) {
+    /// Notes what an answer contains that is about to be written.
+    pub fn owes(&self, undelivered: Box<dyn Delivery>) {
         self.undelivered.lock().push(undelivered);
     }
 
@@ -199,15 +292,16 @@ impl ConnectionState {
         self.undelivered.lock().drain(..).for_each(|it| it.delivered());
     }
 
-    /// The connection has ended: undelivered leases are given back.
-    pub(crate) fn give_up(&self) {
+    /// The connection has ended: what is undelivered is given back.
+    pub(super) fn give_up(&self) {
         let undelivered = std::mem::take(&mut *self.undelivered.lock());
         drop(undelivered);
     }
 
     /// Notes that a request has come, until the returned value is dropped. Returns whether its head surely declares its
     /// length in one way only.
-    pub(crate) fn begin(self: Arc<Self>) -> (Busy, bool) {
+    pub fn begin(self: Arc<Self>) -> (Busy, bool) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         self.enter(Phase::Busy);
         let is_plain = self.framing.swap(UNKNOWN, Ordering::Relaxed) == PLAIN;
         (Busy(self), is_plain)
@@ -218,30 +312,51 @@ const UNKNOWN: u8 = 0;
 const PLAIN: u8 = 1;
 const AMBIGUOUS: u8 = 2;
 
-/// A request that the manager works on.
+/// A request that the process works on.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<ConnectionState>);
+pub struct Busy(Arc<ConnectionState>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.enter(Phase::Idle);
+        if self.0.calls.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.enter(Phase::Idle);
+        }
     }
 }
 
 /// A stream that notes what its client does.
 #[derive(Debug)]
-pub(crate) struct Noted {
+pub struct Noted {
     stream: TcpStream,
     state: Arc<ConnectionState>,
     scan: HeadScan,
+    /// How many of the first words of HTTP/2 have come.
+    preface: u32,
 }
 
 impl Noted {
-    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>) -> Self {
-        Self { stream, state, scan: HeadScan::default() }
+    pub(super) fn new(stream: TcpStream, state: Arc<ConnectionState>) -> Self {
+        Self { stream, state, scan: HeadScan::default(), preface: 0 }
     }
 
     fn note_read(&mut self, bytes: &[u8]) {
+        match self.state.protocol {
+            Protocol::Http1 => self.note_head(bytes),
+            Protocol::Http2 => self.note_preface(bytes),
+        }
+    }
+
+    /// After the first words the protocol itself asks whether the client is still there.
+    fn note_preface(&mut self, bytes: &[u8]) {
+        if self.preface < PREFACE {
+            self.preface = self.preface.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+            if self.preface >= PREFACE {
+                self.state.enter(Phase::Idle);
+            }
+        }
+    }
+
+    fn note_head(&mut self, bytes: &[u8]) {
         match self.state.phase().0 {
             Phase::Busy => return,
             Phase::Head => {}

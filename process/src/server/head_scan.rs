@@ -6,7 +6,7 @@ const ENCODING: &[u8] = b"transfer-encoding:";
 
 /// The state of scanning one head.
 #[derive(Debug, Default)]
-pub(crate) struct HeadScan {
+pub(super) struct HeadScan {
     /// The beginning of the line being read.
     start: [u8; ENCODING.len()],
     length: usize,
@@ -18,7 +18,7 @@ pub(crate) struct HeadScan {
 
 impl HeadScan {
     /// Reads on. At the end of the head returns whether it has both; nothing before and after.
-    pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<bool> {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Option<bool> {
         let mut rest = bytes;
         while !self.is_over && !rest.is_empty() {
             let end = rest.iter().position(|byte| *byte == b'\n');

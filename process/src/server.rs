@@ -1,0 +1,148 @@
+//! The listeners of Jobbers: bounded connections, patience with slow clients ([`connections`]), one account of the memory
+//! that clients take ([`memory`]), and a graceful stop. It knows no routes and no calls.
+//!
+//! Start reading at [`serve`].
+
+use std::{fmt::Display, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use hyper_util::{rt::TokioIo, server::graceful::GracefulConnection};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::OwnedSemaphorePermit,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub mod answer;
+pub mod connections;
+mod head_scan;
+pub mod memory;
+
+use self::{
+    connections::{ConnectionState, Connections, Noted, Protocol},
+    memory::ClientMemory,
+};
+use crate::shutdown::Shutdown;
+
+/// What an open connection counts in the account: its buffers and its task.
+pub const CONNECTION_BYTES: usize = 12 * 1024;
+/// How long a client of HTTP/2 may take over the notice that its connection ends.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// How a listener treats its clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// What they speak.
+    pub protocol: Protocol,
+    /// Most connections at a time. Further ones take the place of those that have waited longest for their clients, or
+    /// wait to be accepted.
+    pub max_connections: usize,
+    /// How long a connection may be without a request.
+    pub idle_timeout: Duration,
+    /// How long a request's head, or the first words of an HTTP/2 connection, may take.
+    pub header_timeout: Duration,
+    /// How long a client may take to read an answer.
+    pub write_timeout: Duration,
+    /// How long requests under way may take when the listener stops.
+    pub drain_timeout: Duration,
+}
+
+/// A connection as its protocol gets it.
+pub type Stream = TokioIo<Noted>;
+
+/// Serves until `shutdown`; returns when no connection is left. `connect` makes the protocol's connection of a stream.
+pub async fn serve<C>(
+    listener: TcpListener,
+    policy: &Policy,
+    memory: &Arc<ClientMemory>,
+    shutdown: &Shutdown,
+    connect: impl Fn(Stream, SocketAddr, Arc<ConnectionState>) -> C,
+) where
+    C: GracefulConnection<Error: Display + Send> + Send + 'static,
+{
+    let places = Arc::new(Connections::new(policy, Arc::clone(memory)));
+    let watching = tokio::spawn({
+        let places = Arc::clone(&places);
+        async move { places.watch().await }
+    });
+    let (connections, cut) = (TaskTracker::new(), CancellationToken::new());
+    while let Some(Some((stream, peer, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
+        let state = places.open();
+        let stream = TokioIo::new(Noted::new(stream, Arc::clone(&state)));
+        let connection = connect(stream, peer, Arc::clone(&state));
+        let (cut, drain) = (cut.clone(), shutdown.drain.clone());
+        let share = memory.share();
+        share.add(CONNECTION_BYTES);
+        connections.spawn(async move {
+            let ended = cut.run_until_cancelled(until_closed(connection, &state, &drain)).await;
+            // A client that goes away in the middle is not an error here.
+            if let Some(Some(Err(error))) = ended {
+                tracing::debug!(%error, "a connection broke");
+            }
+            state.give_up();
+            drop((place, share));
+        });
+    }
+    // From here on new connections are refused and go to another process.
+    drop(listener);
+    connections.close();
+    tokio::select! {
+        () = connections.wait() => {}
+        () = tokio::time::sleep(policy.drain_timeout) => {
+            tracing::warn!(connections = connections.len(), "requests were still under way at the drain deadline");
+        }
+        () = shutdown.now.cancelled() => {}
+    }
+    cut.cancel();
+    connections.wait().await;
+    watching.abort();
+}
+
+/// Serves a connection until it ends, or is closed while the process does not work for it: then `None`. From `drain` on
+/// it takes no further request.
+async fn until_closed<C: GracefulConnection<Error: Send>>(
+    connection: C,
+    state: &ConnectionState,
+    drain: &CancellationToken,
+) -> Option<C::Output> {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return Some(ended),
+        () = state.closed() => {
+            if !state.is_busy() {
+                if state.protocol() == Protocol::Http1 {
+                    return None;
+                }
+                connection.as_mut().graceful_shutdown();
+                return tokio::time::timeout(GOODBYE, connection).await.ok();
+            }
+        }
+        () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        ended = connection.as_mut() => return Some(ended),
+        () = state.closed() => {}
+    }
+    if state.is_busy() { Some(connection.await) } else { None }
+}
+
+/// The next connection, once there is room for one. `None` if no more will come.
+async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = places.place().await?;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                // Answers are small and written at once; waiting to fill a packet would only add latency.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "TCP_NODELAY was refused");
+                }
+                return Some((stream, peer, place));
+            }
+            // Mostly "too many open files", which passes when a connection ends; no event signals that.
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                places.make_room();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
