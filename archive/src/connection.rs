@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use jobbers_sqlite_file::{Error as FileError, Schema, Settings};
+use jobbers_sqlite_file::{Error as FileError, Schema, Settings, check_not_emptied};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ const SCHEMA: Schema = Schema {
 };
 
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
+    check_not_emptied(path)?;
     let conn = SETTINGS.open(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(cant_open(path))?;
     if !SCHEMA.is_ours(&conn)? {
         return Err(Error::NotOurs(path.display().to_string()));
@@ -33,9 +34,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
 /// Opens a connection that can't write, and changes nothing in the file: it is neither created nor migrated. Letters have
 /// had the same columns since the first version.
 pub(crate) fn open_only_to_read(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).map_err(|error| cant_open(path)(error.into()))?;
-    conn.busy_timeout(SETTINGS.busy_timeout)?;
+    let conn = SETTINGS.open_only_to_read(path).map_err(cant_open(path))?;
     if !SCHEMA.is_ours(&conn)? || SCHEMA.version(&conn)? == 0 {
         return Err(Error::NotOurs(path.display().to_string()));
     }

@@ -12,6 +12,7 @@ use jobbers_common::{
 
 pub mod config_cache;
 pub mod measured;
+pub mod ordinary_file;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "sqlite")]

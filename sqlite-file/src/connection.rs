@@ -1,6 +1,7 @@
 //! Opening connections, and the settings they share.
 
 use std::{
+    io,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -10,8 +11,12 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    held,
     log::LOG_BYTES,
 };
+
+/// SQLite's name for a database without a file.
+const MEMORY: &str = ":memory:";
 
 /// The settings of connections to a file.
 #[derive(Debug, Clone, Copy)]
@@ -23,16 +28,26 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Opens a connection, which changes nothing in the file. A missing file is created only if `more` requests it.
+    /// Opens a connection, which changes nothing in the file. A missing file is created only if `more` requests it, for
+    /// its owner alone.
     ///
     /// # Errors
     /// [`ErrorKind::CannotOpen`].
     pub fn open(&self, path: &Path, more: OpenFlags) -> Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-        let conn = Connection::open_with_flags(path, flags)?;
+        let conn = open_noted(path, OpenFlags::SQLITE_OPEN_READ_WRITE | more)?;
         conn.busy_timeout(self.busy_timeout)?;
         conn.set_prepared_statement_cache_capacity(self.statements);
         conn.pragma_update(None, "foreign_keys", true)?;
+        Ok(conn)
+    }
+
+    /// Opens a connection that can't write to the file, nor create it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CannotOpen`].
+    pub fn open_only_to_read(&self, path: &Path) -> Result<Connection> {
+        let conn = open_noted(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        conn.busy_timeout(self.busy_timeout)?;
         Ok(conn)
     }
 
@@ -64,4 +79,13 @@ impl Settings {
             }
         }
     }
+}
+
+/// Opens a connection, after noting that nothing else in this process may open the file.
+fn open_noted(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    if path != Path::new(MEMORY) {
+        let cant_open = |error: io::Error| Error { kind: ErrorKind::CannotOpen, text: error.to_string() };
+        held::note(path, flags.contains(OpenFlags::SQLITE_OPEN_CREATE)).map_err(cant_open)?;
+    }
+    Ok(Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?)
 }

@@ -10,7 +10,6 @@
 
 use std::{
     fs, io,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -20,6 +19,7 @@ use rusqlite::Connection;
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    held::{Held, Identity, identity},
     log::{close_quietly, cut_log, log_of},
 };
 
@@ -29,13 +29,7 @@ pub struct OpenFiles {
     files: Vec<(PathBuf, Identity)>,
     cut_within: Duration,
     is_adrift: AtomicBool,
-}
-
-/// Identifies an open file: device and inode.
-type Identity = (u64, u64);
-
-fn identity(path: &Path) -> io::Result<Identity> {
-    fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+    _held: Held,
 }
 
 /// The error for the writing connection when its files are not in their place.
@@ -59,7 +53,7 @@ impl OpenFiles {
         // The log is next to the file that a link leads to. Without a log, the file is in another mode.
         let log = log_of(&fs::canonicalize(path).map_err(gone)?);
         files.extend(identity(&log).ok().map(|is| (log, is)));
-        Ok(Self { files, cut_within, is_adrift: AtomicBool::new(false) })
+        Ok(Self { files, cut_within, is_adrift: AtomicBool::new(false), _held: Held::of(path) })
     }
 
     /// Fails if the files are no longer in their place.

@@ -8,6 +8,7 @@
 
 mod connection;
 mod error;
+mod held;
 mod in_place;
 mod log;
 mod quota;
@@ -17,8 +18,9 @@ mod statements;
 pub use self::{
     connection::Settings,
     error::{Error, ErrorKind, Result},
+    held::{close, exposure, is_held},
     in_place::{Adrift, OpenFiles},
-    log::{LOG_BYTES, close_quietly, cut_log, index_of, log_of},
+    log::{LOG_BYTES, check_not_emptied, close_quietly, cut_log, index_of, is_log_at_rest, log_of},
     quota::Quota,
     schema::{Schema, is_empty},
     statements::{count_statements, find_statement},

@@ -1,13 +1,17 @@
 //! The write-ahead log next to a file, and its index.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use rusqlite::{Connection, config::DbConfig};
 
-use crate::{error::Result, pragma};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    pragma,
+};
 
 /// The size to which the log is cut after it was copied into the database, in bytes.
 pub const LOG_BYTES: i64 = 64 * 1024 * 1024;
@@ -23,6 +27,12 @@ pub fn log_of(path: &Path) -> PathBuf {
 #[must_use]
 pub fn index_of(path: &Path) -> PathBuf {
     beside(path, "-shm")
+}
+
+/// All files of a database, whether they exist or not: itself, its log, the log's index, and the journal that SQLite uses
+/// without a log.
+pub(crate) fn files_of(path: &Path) -> [PathBuf; 4] {
+    [path.to_owned(), log_of(path), index_of(path), beside(path, "-journal")]
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -45,6 +55,34 @@ pub fn cut_log(conn: &Connection, within: Duration) -> Result<bool> {
     Ok(busy? == 0)
 }
 
+/// Whether the log of the database at `path` holds something, and no process has written to it for this long.
+#[must_use]
+pub fn is_log_at_rest(path: &Path, at_least: Duration) -> bool {
+    let Ok(log) = fs::metadata(log_of(path)) else { return false };
+    let rest = log.modified().ok().and_then(|at| at.elapsed().ok());
+    log.len() > 0 && rest.is_some_and(|rest| rest >= at_least)
+}
+
+/// Refuses a database file that is missing or empty beside a log with something in it. SQLite would delete the log,
+/// which may hold all that was ever stored.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`].
+pub fn check_not_emptied(path: &Path) -> Result<()> {
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let log = log_of(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    if bytes(path) > 0 || bytes(&log) == 0 {
+        return Ok(());
+    }
+    let text = format!(
+        "{} is missing or empty, and beside it is a log with content, {}. Put the file back that the log belongs to; to \
+         begin with an empty file, move the log away",
+        path.display(),
+        log.display()
+    );
+    Err(Error { kind: ErrorKind::Corrupt, text })
+}
+
 /// Makes the connection leave the log alone when it is closed, even if it is the last one.
 pub fn close_quietly(conn: &Connection) {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
@@ -52,12 +90,36 @@ pub fn close_quietly(conn: &Connection) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use rusqlite::OpenFlags;
 
     use super::*;
     use crate::Settings;
+
+    #[test]
+    fn a_log_rests_when_it_has_content_and_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        assert!(!is_log_at_rest(&path, Duration::ZERO));
+        fs::write(log_of(&path), "").unwrap();
+        assert!(!is_log_at_rest(&path, Duration::ZERO));
+        fs::write(log_of(&path), "frames").unwrap();
+        assert!(is_log_at_rest(&path, Duration::ZERO) && !is_log_at_rest(&path, Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn a_file_without_content_beside_a_log_is_refused_and_the_log_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        assert_eq!(check_not_emptied(&path), Ok(()));
+        fs::write(log_of(&path), "frames").unwrap();
+        for _ in 0..2 {
+            let refused = check_not_emptied(&path).unwrap_err();
+            assert!(refused.kind == ErrorKind::Corrupt && refused.text.contains("s.db-wal"), "{refused}");
+            fs::write(&path, "").unwrap();
+        }
+        fs::write(&path, "pages").unwrap();
+        assert_eq!(check_not_emptied(&path), Ok(()));
+    }
 
     #[test]
     fn a_log_is_cut_unless_somebody_reads_and_patience_stays_as_it_was() {

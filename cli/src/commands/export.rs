@@ -9,7 +9,7 @@ use std::{
 
 use indicatif::ProgressBar;
 use jobbers_common::engine::Engine;
-use jobbers_engines::{DEFAULT_URL, OpenOptions};
+use jobbers_engines::{DEFAULT_URL, OpenOptions, ordinary_file::is_of_a_store};
 use jobbers_manager::Config;
 use jobbers_process::{engine_url::EngineArgs, exit};
 use tempfile::NamedTempFile;
@@ -44,10 +44,10 @@ pub struct Args {
     letters: ArchiveArgs,
 }
 
-/// `--archive`, of `jobbers export` and `jobbers import`.
+/// `--archive`, of `jobbers export`, `jobbers import` and `jobbers doctor`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ArchiveArgs {
-    /// The file that dead letters are kept in, or `none` to leave them out [default: beside the data, as for a manager]
+    /// The file that dead letters are kept in, or `none` for none [default: beside the data, as for a manager]
     #[arg(long, env = "DLQ_PATH", value_name = "FILE")]
     archive: Option<String>,
 }
@@ -76,6 +76,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         })?;
         (written.counts, written.unreadable)
     } else {
+        refuse_store_files(&args.output)?;
         write_file(&engine, archive.as_deref(), &args.output).await.map_err(|error| {
             Failure::Unavailable(format!("the journal {} can't be written: {error}", args.output.display()))
         })?
@@ -102,6 +103,17 @@ async fn write<W: Write>(
     let written = export(engine, archive, BufWriter::new(into), watch).await;
     bar.finish_and_clear();
     written
+}
+
+/// Refuses a path that is a file of the store or the archive: the journal would take its place.
+fn refuse_store_files(path: &Path) -> Result<(), Failure> {
+    match path.metadata() {
+        Ok(metadata) if is_of_a_store(&metadata) => Err(Failure::Usage(format!(
+            "{} belongs to the store or to its archive; name another file for the journal",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a file beside the one that is named, and gives it this name once it is whole.

@@ -5,10 +5,11 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
     io::{self, BufReader, Read},
     path::Path,
 };
+
+use jobbers_engines::ordinary_file::OrdinaryFile;
 
 /// How often each word occurs.
 pub type Counts = HashMap<String, u64>;
@@ -57,7 +58,7 @@ fn take(word: &mut String, counts: &mut Counts) {
 
 /// Reads a file piece by piece, however large it is, until `each` says false. Answers whether what was read is UTF-8.
 fn read_text(path: &Path, mut each: impl FnMut(&str) -> bool) -> io::Result<bool> {
-    let mut file = BufReader::new(File::open(path)?);
+    let mut file = BufReader::new(OrdinaryFile::open(path)?);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut held = 0;
     loop {

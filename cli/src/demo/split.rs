@@ -5,9 +5,11 @@
 
 use std::{
     fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
+
+use jobbers_engines::ordinary_file::OrdinaryFile;
 
 /// A word of `n` bytes takes `n + 1` in a text at least, and `n + 5` in a result; so the words of this much text never
 /// fill one of 256 KiB.
@@ -18,9 +20,9 @@ const PART_BYTES: usize = 48 * 1024;
 /// # Errors
 /// When the file can't be read, is not UTF-8, or the parts can't be written.
 pub fn into_parts(file: &Path, folder: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
-    let bytes = fs::read(file)?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    parts(text)
+    let mut text = String::new();
+    OrdinaryFile::open(file)?.read_to_string(&mut text)?;
+    parts(&text)
         .enumerate()
         .map(|(number, part)| {
             let path = folder.join(format!("{name}-{number}"));

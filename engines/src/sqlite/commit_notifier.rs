@@ -5,7 +5,7 @@
 //! commit, and other processes watch these times only: watching the log would wake them at each page written.
 
 use std::{
-    fs::File,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -18,20 +18,18 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, 
 pub(super) struct CommitNotifier {
     /// `None`: no other process sees the store.
     index: Option<PathBuf>,
-    log: Option<File>,
+    log: Option<PathBuf>,
 }
 
 impl CommitNotifier {
     /// The notifier of the open store at `path`; `None` is a store that no other process sees.
     pub(super) fn of(path: Option<&Path>) -> Self {
-        let log = path.map(|path| File::open(log_of(path)));
-        let log = log.and_then(|log| log.inspect_err(|error| tracing::debug!(%error, "can't open the log")).ok());
-        Self { index: path.map(index_of), log }
+        Self { index: path.map(index_of), log: path.map(log_of) }
     }
 
     /// The length of the log in bytes; 0 without a log.
     pub(super) fn log_bytes(&self) -> u64 {
-        self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len())
+        self.log.as_ref().and_then(|log| fs::metadata(log).ok()).map_or(0, |log| log.len())
     }
 
     /// Notifies the others that a commit is visible. If this fails, they still look once a second.

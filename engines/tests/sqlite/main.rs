@@ -20,6 +20,7 @@ mod health;
 mod holders;
 mod mending;
 mod opening;
+mod ordinary_files;
 mod pages;
 mod quota;
 mod replaced;

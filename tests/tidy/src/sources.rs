@@ -11,6 +11,35 @@ const MAY_SLEEP: &[(&str, &str)] = &[
     ("tests/system/src/idle.rs", "measures the CPU time of an idle process over a stretch of time"),
 ];
 
+/// Code that opens files by other ways than `jobbers_engines::ordinary_file`, and why it can't meet a store's file that
+/// its process has open.
+const MAY_OPEN: &[(&str, &str)] = &[
+    ("engines/src/ordinary_file.rs", "is the way itself"),
+    ("sqlite-file/src/held.rs", "creates the file of a new store, before SQLite opens it"),
+    ("engines/src/sqlite/heartbeats.rs", "opens the file beside the store that is not SQLite's"),
+    ("engines/src/sqlite/mark.rs", "opens the file beside the store that is not SQLite's"),
+    ("engines/src/redis/tls.rs", "reads the authorities that the address of a Redis names"),
+    ("process/src/config.rs", "reads the configuration at the start, before a store is opened"),
+    ("process/src/site.rs", "reads and writes the address file, under its own fixed name"),
+    ("cli/src/bench/cpu.rs", "reads what the kernel says of its own threads"),
+    ("cli/src/commands/workflow.rs", "a client's command, which has no store open"),
+    (
+        "cli/src/journal/reader.rs",
+        "reads the journal before the store is opened, and what is no journal is closed then",
+    ),
+    ("cli/src/demo/split.rs", "creates files in a temporary folder of its own"),
+];
+/// Ways to open a file.
+const OPENS: &[&str] = &[
+    "File::open(",
+    "File::create(",
+    "OpenOptions::new()",
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::write(",
+    "fs::copy(",
+];
+
 /// Whether a line is test code: in a folder or file of tests, or below the `#[cfg(test)]` that closes a source.
 fn test_lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     let all = source.path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "conformance" | "benches"));
@@ -97,6 +126,40 @@ fn whoever_may_sleep_is_there_and_gives_a_reason() {
     for (path, reason) in MAY_SLEEP {
         assert!(file(path).is_some(), "{path} is gone: take it out of MAY_SLEEP");
         assert!(reason.len() > 20, "{path}: say why no event can be awaited");
+    }
+}
+
+#[test]
+fn a_file_is_opened_so_that_no_store_loses_its_locks() {
+    let mut complaints = Complaints::default();
+    let is_program = |source: &&Source| {
+        let rooms = ["tests/", "law/", "dashboards/"];
+        !rooms.iter().any(|room| source.path.starts_with(room)) && !source.path.contains("/examples/")
+    };
+    for source in files(&[".rs"]).iter().filter(is_program) {
+        if MAY_OPEN.iter().any(|(path, _)| *path == source.path) {
+            continue;
+        }
+        let tests: Vec<usize> = test_lines(source).map(|(number, _)| number).collect();
+        for (number, line) in source.code().filter(|(number, _)| !tests.contains(number)) {
+            let line = line.replace("OrdinaryFile::open(", "");
+            if OPENS.iter().any(|open| line.contains(open)) && !line.contains("\"/proc/") {
+                complaints.add(
+                    format!("{}:{number}", source.path),
+                    "opens a file: use jobbers_engines::ordinary_file, or say in MAY_OPEN (tests/tidy/src/sources.rs) \
+                     why it can't be one that an open store has locked",
+                );
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn what_may_open_files_is_there() {
+    for (path, _) in MAY_OPEN {
+        let text = file(path).unwrap_or_else(|| panic!("{path} is gone: take it out of MAY_OPEN"));
+        assert!(OPENS.iter().any(|open| text.contains(open)), "{path} opens no file: take it out of MAY_OPEN");
     }
 }
 

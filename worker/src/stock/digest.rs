@@ -1,11 +1,11 @@
 //! `file.digest`: the SHA-256 of a file.
 
 use std::{
-    fs::File,
     io::{ErrorKind, Read},
     path::PathBuf,
 };
 
+use jobbers_engines::ordinary_file::OrdinaryFile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -36,7 +36,7 @@ pub struct Digested {
 #[task(name = "file.digest", blocking, unlisted)]
 pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
     let mut file = open(&ctx, &job.path)?;
-    let length = file.metadata().map(|data| data.len()).unwrap_or(0);
+    let length = file.length().unwrap_or(0);
     let (mut hash, mut bytes) = (Sha256::new(), 0_u64);
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -55,7 +55,7 @@ pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
 }
 
 /// Reads the next piece, at most a chunk; empty at the end.
-pub(super) fn read_some<'a>(file: &mut File, chunk: &'a mut [u8]) -> Result<&'a [u8], TaskError> {
+pub(super) fn read_some<'a>(file: &mut OrdinaryFile, chunk: &'a mut [u8]) -> Result<&'a [u8], TaskError> {
     loop {
         match file.read(chunk) {
             Ok(length) => return Ok(&chunk[..length]),

@@ -3,13 +3,11 @@
 
 use std::{
     env,
-    fs::{File, OpenOptions},
     io::{self, ErrorKind},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use nix::fcntl::OFlag;
+use jobbers_engines::ordinary_file::{FoundFile, OrdinaryFile};
 use serde::{Deserialize, Serialize};
 
 use crate::{Context, TaskError};
@@ -56,7 +54,7 @@ impl std::fmt::Display for StockRoot {
 }
 
 /// Opens a file that a task names, if it is a regular file below one of the worker's roots.
-pub(super) fn open(ctx: &Context, path: &Path) -> Result<File, TaskError> {
+pub(super) fn open(ctx: &Context, path: &Path) -> Result<OrdinaryFile, TaskError> {
     let default;
     let root = match ctx.state::<StockRoot>() {
         Ok(root) => root,
@@ -69,20 +67,20 @@ pub(super) fn open(ctx: &Context, path: &Path) -> Result<File, TaskError> {
 }
 
 impl StockRoot {
-    /// Links are followed before the check, so that none leads out. A pipe or device is opened without waiting for its
-    /// other end, and then refused.
-    fn open(&self, path: &Path) -> Result<File, TaskError> {
-        let real = match path.canonicalize() {
-            Ok(real) if self.allows(&real) => real,
+    /// What is checked is the file that the path leads to at one moment, and this file is opened: links and `..` are
+    /// resolved before the check, and nothing that takes the file's place later is read. A pipe or device is not opened
+    /// at all.
+    fn open(&self, path: &Path) -> Result<OrdinaryFile, TaskError> {
+        let found = match FoundFile::at(path) {
+            Ok(found) if self.allows(found.path()) => found,
             // The submitter must not learn whether a file outside exists.
             Err(error) if self.allows_missing(path) => return Err(unreadable(path, &error)),
             Ok(_) | Err(_) => return Err(self.refusal(path)),
         };
-        let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;
-        let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&real);
-        let file = opened.map_err(|error| unreadable(path, &error))?;
-        let is_file = file.metadata().map_err(|error| unreadable(path, &error))?.is_file();
-        if is_file { Ok(file) } else { Err(refused(format!("{} is not a regular file", path.display()))) }
+        match found.refusal() {
+            Some(why) => Err(refused(format!("{} {why}", path.display()))),
+            None => found.open().map_err(|error| unreadable(path, &error)),
+        }
     }
 
     fn allows(&self, real: &Path) -> bool {
@@ -185,6 +183,25 @@ mod tests {
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         refuses(&root, &pipe, "not a regular file");
         refuses(&root, &folder.path().join("inside"), "not a regular file");
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn the_files_of_an_open_store_are_refused_by_every_name() {
+        let (folder, root) = folders();
+        let at = |name: &str| folder.path().join("inside").join(name);
+        let url = format!("sqlite://{}", at("store.db").display());
+        let engine = jobbers_engines::open(&url, jobbers_engines::OpenOptions::default()).await.unwrap();
+        engine.health().await.unwrap();
+        for name in ["store.db", "store.db-wal", "store.db-shm"] {
+            let [soft, hard] = ["soft", "hard"].map(|kind| at(&format!("{kind}-{name}")));
+            symlink(at(name), &soft).unwrap();
+            fs::hard_link(at(name), &hard).unwrap();
+            for path in [at(name), soft, hard] {
+                refuses(&root, &path, "belongs to a store");
+            }
+        }
+        assert!(root.open(&at("file")).is_ok());
     }
 
     #[test]
