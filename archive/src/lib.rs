@@ -10,15 +10,19 @@
 //!
 //! Start reading at `sql/migrations`, then [`letters`], then [`operations`].
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use jobbers_sqlite_file::{OpenFiles, Quota};
+use jobbers_sqlite_file::{OpenFiles, Quota, cut_log, is_log_at_rest};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 mod connection;
 mod delete;
 mod error;
+mod examine;
 mod filter;
 pub mod fingerprint;
 pub mod letters;
@@ -30,6 +34,7 @@ pub use jobbers_common::dead_letter::{LetterState, OperationState};
 
 pub use self::{
     error::{Error, Result},
+    examine::{Examined, examine},
     filter::Filter,
     letters::{Group, Letter, Page, Summary, Waiting},
     operations::{Item, ItemOutcome, NewOperation, Operation, OperationPage, RunningOperation, Selection},
@@ -89,6 +94,19 @@ impl Archive {
     pub fn warning(&self) -> Result<Option<String>> {
         self.files.check()?;
         Ok(self.quota.warning(&self.reader.lock())?)
+    }
+
+    /// Copies the log into the file and cuts it, if nothing was written for `at_least`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write_back_at_rest(&self, at_least: Duration) -> Result<()> {
+        // The log is next to the file itself, not next to a link to it.
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        if is_log_at_rest(&path, at_least) && self.files.check().is_ok() {
+            cut_log(&self.writer.lock(), Duration::ZERO)?;
+        }
+        Ok(())
     }
 
     /// Runs `change` in one transaction that writes.

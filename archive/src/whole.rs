@@ -42,7 +42,7 @@ impl WholeLetter {
 /// keeps it.
 #[derive(Debug)]
 pub struct LetterReader {
-    conn: Connection,
+    pub(crate) conn: Connection,
 }
 
 impl LetterReader {

@@ -3,8 +3,9 @@
 //! It reads and changes nothing; what it finds, `cleaner --repair` may mend. The store's own part is
 //! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who shares the store.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
+use jobbers_archive::Examined;
 use jobbers_common::{
     engine::{
         AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result, boards::Boards,
@@ -163,12 +164,13 @@ impl Report {
         Self { healthy, checks, queues, sharers, looked_at, found: found.values().sum(), findings }
     }
 
-    /// Of a store so damaged that it can't even be opened.
+    /// Of a store so damaged that it can't even be opened; `archive` is the check of its archive.
     #[must_use]
-    pub fn of_damaged(why: &str) -> Self {
+    pub fn of_damaged(why: &str, archive: Check) -> Self {
         let mut audit = Audit::default();
         audit.note(damage(why));
-        Self::new(vec![unread("store", why), records(&audit)], Vec::new(), Sharers::default(), audit)
+        let checks = vec![unread("store", why), archive, records(&audit)];
+        Self::new(checks, Vec::new(), Sharers::default(), audit)
     }
 }
 
@@ -191,12 +193,17 @@ impl Audit {
 }
 
 /// Examines a store from end to end. `here` is the address of the manager that is known to run on it in the working
-/// directory. `watch` is called with the progress. What can't be read for damage is a problem of its check, and the next
+/// directory, and `archive` the check of its archive. `watch` is called with the progress. What can't be read for damage is a problem of its check, and the next
 /// one has its turn.
 ///
 /// # Errors
 /// Those of the store, but for damage.
-pub async fn examine(store: &Arc<dyn Engine>, here: Option<&str>, watch: impl FnMut(u64)) -> Result<Report> {
+pub async fn examine(
+    store: &Arc<dyn Engine>,
+    here: Option<&str>,
+    archive: Check,
+    watch: impl FnMut(u64),
+) -> Result<Report> {
     let engine = store.as_ref();
     let mut checks = Vec::new();
     let health = readable(engine.health().await)?;
@@ -204,6 +211,7 @@ pub async fn examine(store: &Arc<dyn Engine>, here: Option<&str>, watch: impl Fn
         Ok(health) => Check::new("store", format!("{}: {}", health.store, health.durability), health.warnings.clone()),
         Err(why) => unread("store", why),
     });
+    checks.push(archive);
     let queues: Vec<Books> = match readable(first_queues(engine, usize::MAX).await)? {
         Ok(stats) => {
             let queues: Vec<Books> = stats.iter().map(Books::of).collect();
@@ -236,6 +244,20 @@ pub async fn examine(store: &Arc<dyn Engine>, here: Option<&str>, watch: impl Fn
         }
     };
     Ok(Report::new(checks, queues, sharers, audit))
+}
+
+/// Examines the file of the archive, also when no manager keeps it. `path` is `None` where dead letters are not kept, or
+/// where no manager of this folder would find the file.
+#[must_use]
+pub fn archive(path: Option<&Path>) -> Check {
+    let Some(path) = path else { return Check::new("archive", "none is named", Vec::new()) };
+    match jobbers_archive::examine(path) {
+        None => Check::new("archive", format!("{} does not exist", path.display()), Vec::new()),
+        Some(Examined { letters, problems }) => {
+            let seen = format!("{}: {}", path.display(), output::count(letters, "dead letter"));
+            Check::new("archive", seen, problems)
+        }
+    }
 }
 
 /// An answer, or why it can't be read; the other errors of the store are those of the examination.

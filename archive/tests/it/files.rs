@@ -1,8 +1,8 @@
 //! The file of an archive: older, full, moved, locked, shared, foreign.
 
-use std::path::Path;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
-use jobbers_archive::{Archive, Error, Filter, LetterReader, Options};
+use jobbers_archive::{Archive, Error, Examined, Filter, LetterReader, Options, examine};
 use jobbers_common::payload::Payload;
 
 use crate::{at, bench, id, one};
@@ -76,16 +76,16 @@ fn an_archive_that_was_moved_replaced_or_lost_its_log_takes_and_tells_nothing_un
     };
     for path in [&file, &log] {
         assert_eq!(archive.count(&Filter::default()), Ok(0));
-        std::fs::rename(path, &away).unwrap();
+        fs::rename(path, &away).unwrap();
         refuses("not there any more");
-        std::fs::write(path, b"").unwrap();
+        fs::write(path, b"").unwrap();
         refuses("another file is in its place");
-        std::fs::rename(&away, path).unwrap();
+        fs::rename(&away, path).unwrap();
     }
     assert_eq!(archive.prune_operations(at(0)), Ok(0));
-    std::fs::rename(&file, &away).unwrap();
-    std::fs::remove_file(&log).unwrap();
-    std::fs::write(&log, b"").unwrap();
+    fs::rename(&file, &away).unwrap();
+    fs::remove_file(&log).unwrap();
+    fs::write(&log, b"").unwrap();
     drop(archive);
     assert!(log.exists(), "what lies at its place is left alone");
 }
@@ -98,7 +98,7 @@ fn open(path: &Path) -> Error {
 fn a_file_that_is_none_of_ours_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("text"), "no database at all, but long enough to be looked at as one").unwrap();
+    fs::write(path("text"), "no database at all, but long enough to be looked at as one").unwrap();
     assert!(matches!(open(&path("text")), Error::Corrupt(_)), "{}", open(&path("text")));
     assert!(matches!(open(&path("no/such/folder.db")), Error::Open(_)));
     let foreign = rusqlite::Connection::open(path("foreign")).unwrap();
@@ -136,8 +136,64 @@ fn a_reader_creates_nothing_and_refuses_what_is_no_archive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dead.db");
     assert!(LetterReader::open(&path).unwrap().is_none() && !path.exists());
-    std::fs::write(&path, "").unwrap();
+    fs::write(&path, "").unwrap();
     assert!(matches!(LetterReader::open(&path), Err(Error::NotOurs(_))));
-    std::fs::write(&path, "no database, and long enough to be looked at").unwrap();
+    fs::write(&path, "no database, and long enough to be looked at").unwrap();
     assert!(matches!(LetterReader::open(&path), Err(Error::Corrupt(_))));
+}
+
+#[test]
+fn an_archive_at_rest_is_wholly_in_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, log) = (folder.path().join("dead.db"), folder.path().join("dead.db-wal"));
+    let archive = Archive::open(&path, Options::default()).unwrap();
+    archive.put(&[one("a", 1)]).unwrap();
+    let bytes = || log.metadata().unwrap().len();
+    archive.write_back_at_rest(Duration::from_secs(3_600)).unwrap();
+    assert!(bytes() > 0);
+    archive.write_back_at_rest(Duration::ZERO).unwrap();
+    assert_eq!(bytes(), 0);
+    archive.put(&[one("b", 2)]).unwrap();
+}
+
+#[test]
+fn an_archive_is_examined_without_a_manager_and_every_damage_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    assert_eq!(examine(&at("none.db")), None);
+    let sound = at("sound.db");
+    let archive = Archive::open(&sound, Options::default()).unwrap();
+    let letters: Vec<_> = (0..200).map(|n| one(&format!("t{n}"), n + 1)).collect();
+    archive.put(&letters).unwrap();
+    assert_eq!(examine(&sound), Some(Examined { letters: 200, problems: Vec::new() }));
+    drop(archive);
+    let whole = fs::read(&sound).unwrap();
+    assert!(!at("sound.db-wal").exists(), "it is wholly in its file once it is closed");
+    // The pages that hold rows, one after the other; and the ends of the file.
+    let pages = whole.len() / 4_096;
+    let scrambled = (0..pages).map(|page| {
+        let mut bytes = whole.clone();
+        bytes[page * 4_096..][..2_048].fill(0xa5);
+        bytes
+    });
+    let cut = [0, 100, 4_096, whole.len() / 2, whole.len() - 4_096].map(|length| whole[..length].to_vec());
+    for (number, damaged) in scrambled.chain(cut).enumerate() {
+        let path = at(&format!("{number}.db"));
+        fs::write(&path, damaged).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let examined = examine(&path).unwrap();
+        assert!(!examined.problems.is_empty(), "{number} of {pages} pages");
+    }
+    fs::set_permissions(&sound, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(examine(&sound).unwrap().problems[0].contains("chmod 600"));
+}
+
+#[test]
+fn an_emptied_archive_beside_its_log_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dead.db");
+    fs::write(folder.path().join("dead.db-wal"), "frames").unwrap();
+    let refused = Archive::open(&path, Options::default()).unwrap_err();
+    assert!(matches!(&refused, Error::Corrupt(why) if why.contains("dead.db-wal")), "{refused}");
+    assert_eq!(examine(&path).unwrap().problems[0], refused.to_string());
 }

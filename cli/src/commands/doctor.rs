@@ -7,6 +7,7 @@ use jobbers_common::engine::Error;
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
 use jobbers_process::{engine_url::EngineArgs, exit, site::Site};
 
+use super::export::ArchiveArgs;
 use crate::{
     doctor::{self, Check, LiveWorker, Manager, Report, Sharers},
     failure::Failure,
@@ -27,6 +28,8 @@ can't be reached.";
 pub struct Args {
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    letters: ArchiveArgs,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -39,16 +42,19 @@ pub struct Args {
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let site = Site::here().filter(|site| args.engine.given().is_none_or(|given| given == site.store));
     let url = args.engine.given().or(site.as_ref().map(|site| site.store.as_str())).unwrap_or(DEFAULT_URL);
+    let path = args.letters.file(url);
+    let archive = tokio::task::spawn_blocking(move || doctor::archive(path.as_deref())).await;
+    let archive = archive.map_err(|error| Failure::Negative(error.to_string()))?;
     let opened = jobbers_engines::open(url, OpenOptions::existing()).await;
     let engine = match opened {
         Ok(engine) => engine,
-        Err(Error::Corrupt(why)) => return tell(args, &Report::of_damaged(&why)),
+        Err(Error::Corrupt(why)) => return tell(args, &Report::of_damaged(&why, archive)),
         Err(error) => return Err(cant_open(url, &error)),
     };
     let bar = ProgressBar::new_spinner();
     let watch = |looked_at| bar.set_message(format!("{} looked at", output::thousands(looked_at)));
     let here = site.as_ref().map(|site| site.manager.as_str());
-    let examined = doctor::examine(&engine, here, watch).await;
+    let examined = doctor::examine(&engine, here, archive, watch).await;
     bar.finish_and_clear();
     tell(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
 }

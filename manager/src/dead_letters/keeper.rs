@@ -28,6 +28,8 @@ const CALLS_A_TICK: usize = 40;
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// Letters pruned by one call; as many calls as it takes.
 const PRUNE_LETTERS: usize = 2_000;
+/// How long nothing may have been written to the archive before its log is written back.
+const WRITTEN_BACK_AFTER: Duration = Duration::from_secs(10);
 /// How long an operation rests after it met a defect.
 const REST: Duration = Duration::from_secs(30);
 /// How long operations can be looked up after they were finished.
@@ -125,6 +127,7 @@ impl Rounds {
         // Before the outbox, because it makes room in a full file.
         self.prune(&archive).await?;
         let drained = self.drain_outbox(&archive).await;
+        blocking(&archive, |archive| archive.write_back_at_rest(WRITTEN_BACK_AFTER)).await?;
         if drained.is_ok() {
             letters.drained.notify_waiters();
         }
