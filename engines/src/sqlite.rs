@@ -11,6 +11,7 @@
 
 use std::{
     sync::{Arc, atomic::AtomicI64},
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -42,13 +43,15 @@ use jobbers_common::{
     worker::{RegisteredWorker, WorkerReport},
     workflow::Run,
 };
-use jobbers_sqlite_file::{OpenFiles, Quota};
+use jobbers_sqlite_file::{OpenFiles, Quota, exposure};
+use rusqlite::Connection;
 use tokio::time::timeout;
 
 pub use self::steps::StepCounter;
 use self::{
-    address::Address, catalog::Catalog, clock::StoreClock, dependency::external, error::OrStore, readers::Readers,
-    result_slot::ResultSlot, stall::Stall, view::View, waiters::Waiters, watch::Watch, writer::Writer,
+    address::Address, catalog::Catalog, clock::StoreClock, damage::Damage, dependency::external, error::OrStore,
+    heartbeats::Heartbeats, mark::Mark, readers::Readers, result_slot::ResultSlot, stall::Stall, view::View,
+    waiters::Waiters, watch::Watch, writer::Writer,
 };
 
 mod address;
@@ -61,6 +64,7 @@ mod clock;
 mod commit_notifier;
 mod connection;
 mod cycle;
+mod damage;
 mod dead;
 mod delete;
 mod dependency;
@@ -72,18 +76,22 @@ mod expiry;
 mod find;
 mod finished;
 mod gates;
+mod heartbeats;
 mod lease;
 mod limits;
 mod list;
+mod log_length;
 mod look;
 mod losses;
 mod maintain;
+mod mark;
 mod moves;
 mod open;
 mod parents;
 mod prune;
 mod quota;
 mod readers;
+mod registered;
 mod removal;
 mod result_slot;
 mod row;
@@ -127,6 +135,9 @@ struct Shared {
     own_commits: AtomicI64,
     stall: Stall,
     files: OpenFiles,
+    heartbeats: Heartbeats,
+    mark: Mark,
+    damage: Damage,
     /// Where steps are counted ([`crate::OpenOptions::steps`]).
     steps: Option<Arc<StepCounter>>,
     tombstones: TombstonePolicy,
@@ -141,6 +152,16 @@ pub struct SqliteEngine {
     writer: Writer,
     /// `None` for a store in memory, which only its writer's connection sees.
     readers: Option<Readers>,
+    /// The watching thread; `None` for a store in memory.
+    lookout: Option<JoinHandle<()>>,
+}
+
+/// Warnings for the operator about the state of the file.
+fn warnings_of_file(conn: &Connection, shared: &Shared) -> Result<Vec<String>> {
+    let Some(path) = shared.mark.path() else { return Ok(Vec::new()) };
+    let journal = connection::journal_warning(conn)?;
+    let missing = Mark::missing(path).map(|missing| missing.warning(path));
+    Ok(journal.into_iter().chain(missing).chain(shared.damage.warning()).chain(exposure(path)).collect())
 }
 
 /// A verb that only reads, and leaves its result elsewhere.
@@ -194,9 +215,17 @@ impl SqliteEngine {
     }
 }
 
+/// Waits until all connections are closed, so that a process that ends leaves everything in the store's own file. The
+/// writer is the last: it writes the log back.
 impl Drop for SqliteEngine {
     fn drop(&mut self) {
         self.shared.watch.stop();
+        if let Some(lookout) = self.lookout.take() {
+            // A panic there was logged, and the other connections are still to be closed.
+            lookout.join().ok();
+        }
+        drop(self.readers.take());
+        self.writer.stop();
     }
 }
 
@@ -304,11 +333,10 @@ impl Engine for SqliteEngine {
                 "nothing could be written for 5 seconds: another process holds the file's lock, or the disk hangs";
             return Err(Error::unavailable(why));
         }
-        let quota = self.quota;
-        let is_file = self.address.path().is_some();
+        let (quota, shared) = (self.quota, Arc::clone(&self.shared));
         let look = move |view: &View<'_>| {
-            let journal = if is_file { connection::journal_warning(view.conn)? } else { None };
-            let warnings = quota.warning(view.conn).or_store()?.into_iter().chain(journal).collect();
+            let quota = quota.warning(view.conn).or_store()?;
+            let warnings = quota.into_iter().chain(warnings_of_file(view.conn, &shared)?).collect();
             Ok((view.now, warnings, dead::outbox_size(view)?, tombstones::health(view.conn)?))
         };
         let (now, warnings, outbox, tombstones) = self.read(look).await?;
@@ -558,7 +586,7 @@ impl Engine for SqliteEngine {
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
-        self.writer.run(1, move |step| arrange::register_worker(step, &report, ttl)).await
+        self.writer.run(1, move |step| registered::register(step, &report, ttl)).await
     }
 
     async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
@@ -568,7 +596,7 @@ impl Engine for SqliteEngine {
     }
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
-        self.read(look::workers).await
+        self.read(registered::all).await
     }
 
     async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {

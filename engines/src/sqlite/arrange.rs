@@ -10,7 +10,6 @@ use jobbers_common::{
     queue::{Config, QueueConfig, RoleConfig},
     registry::CatalogueId,
     routing::{RouteKey, RouteRule, check_place},
-    worker::WorkerReport,
 };
 use serde::Serialize;
 
@@ -19,7 +18,7 @@ use super::{
     due::Chore,
     error::OrStore,
     finished::{self, Walk},
-    gates, look, prune, row, sql,
+    gates, prune, registered, row, sql,
     step::{Notification, Step},
     waiting_bytes,
 };
@@ -187,7 +186,7 @@ pub(super) fn delete_role(step: &mut Step<'_>, role: &RoleName, on: &DeleteRole)
     let stored = step.catalog().config.roles.get(role);
     check_deletion(on.expected.as_ref(), stored, Error::UnknownRole(role.clone()), || format!("role {role}"))?;
     if !on.force {
-        let workers = look::workers(&step.view()?)?;
+        let workers = registered::all(&step.view()?)?;
         let serving = workers.iter().filter(|worker| worker.report.role == *role).count() as u64;
         if serving > 0 {
             return Err(Error::RoleInUse { role: role.clone(), workers: serving });
@@ -237,18 +236,9 @@ fn stored_version(key: &RouteKey) -> Option<i64> {
     if key.versions.is_all() { Some(ANY_VERSION) } else { key.versions.single().map(i64::from) }
 }
 
-/// Notes a worker's report, and forgets workers without a recent one. Returns the configuration's version.
-pub(super) fn register_worker(step: &Step<'_>, report: &WorkerReport, ttl: Duration) -> Result<u64> {
-    let now = step.now_micros();
-    let expires_at = step.now.after(ttl).as_micros();
-    step.prepare(sql::PUT_WORKER)?.execute((report.id.as_str(), json(report)?, now, expires_at)).or_store()?;
-    step.prepare(sql::DELETE_SILENT_WORKERS)?.execute([now]).or_store()?;
-    Ok(step.catalog().config.version)
-}
-
 /// Forgets a worker, and that it was to drain.
 pub(super) fn deregister_worker(step: &mut Step<'_>, worker: &WorkerId) -> Result<()> {
-    step.prepare(sql::DELETE_WORKER)?.execute([worker.as_str()]).or_store()?;
+    registered::forget(step, worker)?;
     if step.catalog().config.draining.contains_key(worker) {
         step.prepare(sql::DELETE_DRAINING)?.execute([worker.as_str()]).or_store()?;
         changed(step)?;
@@ -260,7 +250,7 @@ pub(super) fn deregister_worker(step: &mut Step<'_>, worker: &WorkerId) -> Resul
 pub(super) fn set_draining(step: &mut Step<'_>, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
     let (id, now) = (worker.as_str(), step.now_micros());
     let drains = step.catalog().config.draining.contains_key(worker);
-    let is_alive: bool = step.prepare(sql::IS_WORKER_ALIVE)?.query_row((id, now), |row| row.get(0)).or_store()?;
+    let is_alive = registered::is_alive(step, worker)?;
     match (drains, draining) {
         (false, _) if !is_alive => return Err(Error::UnknownWorker(worker.clone())),
         (before, after) if before == after => return Ok(unchanged(step)),

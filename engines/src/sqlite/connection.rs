@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use jobbers_common::engine::{Error, Result};
-use jobbers_sqlite_file::{Settings, is_empty};
+use jobbers_sqlite_file::{Settings, check_not_emptied, cut_log, is_empty};
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{
@@ -26,6 +26,7 @@ pub(super) const CUT_WITHIN: Duration = Duration::from_millis(500);
 /// Opens the connection that writes; creates or migrates the store where needed.
 pub(super) fn open_writer(address: &Address) -> Result<Connection> {
     let path = address.path().unwrap_or(Path::new(":memory:"));
+    address.path().map_or(Ok(()), check_not_emptied).or_store()?;
     make_ready(prepared(SETTINGS.open(path, OpenFlags::SQLITE_OPEN_CREATE))?, address)
 }
 
@@ -42,6 +43,7 @@ pub(super) fn open_existing(address: &Address) -> Result<Connection> {
     let none = |found| {
         Error::Config(format!("no store exists at {}: {found}; say with --engine-url where it is", path.display()))
     };
+    check_not_emptied(path).or_store()?;
     if matches!(path.try_exists(), Ok(false)) {
         return Err(none("no such file"));
     }
@@ -67,7 +69,12 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
     set(&conn, "foreign_keys", false)?;
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    let is_new = is_empty(&conn).or_store()?;
     SCHEMA.migrate(&conn).or_store()?;
+    if is_new && matches!(address.place, Place::File(_)) {
+        // From its first moment the file itself is a store, and not only its log.
+        cut_log(&conn, CUT_WITHIN).or_store()?;
+    }
     Ok(conn)
 }
 

@@ -31,7 +31,8 @@ use super::{
 
 /// Puts a copy of a task that has just ended on the outbox.
 pub(super) fn keep(step: &Step<'_>, id: &TaskId) -> Result<()> {
-    let view = View { conn: step.conn, catalog: Arc::clone(&step.ledger.catalog), now: step.now };
+    let catalog = Arc::clone(&step.ledger.catalog);
+    let view = View { conn: step.conn, catalog, now: step.now, heartbeats: step.heartbeats };
     let task = look::get(&view, id)?.ok_or_else(|| corrupt("the index of ids", id))?;
     let task = Task { dependencies: None, ..task };
     let fingerprint: [u8; 16] =

@@ -10,7 +10,6 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     task::Task,
     time::Timestamp,
-    worker::RegisteredWorker,
 };
 use rusqlite::OptionalExtension;
 
@@ -18,9 +17,7 @@ use super::{
     dependency,
     directory::queue_name,
     error::{OrStore, corrupt},
-    gates,
-    row::{self, Columns},
-    sql,
+    gates, row, sql,
     view::View,
 };
 
@@ -115,24 +112,6 @@ fn stats_of(view: &View<'_>, queue: QueueName, key: i64, removed: u64) -> Result
         oldest_ready_at: oldest_ready_at.map(Timestamp::from_micros),
         waiting_bytes: waiting_bytes.map(i64::unsigned_abs),
     })
-}
-
-/// The workers with a recent report.
-pub(super) fn workers(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
-    let mut statement = view.prepare(sql::ALL_WORKERS)?;
-    let mut rows = statement.query([view.now.as_micros()]).or_store()?;
-    let mut workers = Vec::new();
-    while let Some(row) = rows.next().or_store()? {
-        let mut columns = Columns::of(row);
-        let report: String = columns.take()?;
-        workers.push(RegisteredWorker {
-            report: serde_json::from_str(&report).map_err(|error| corrupt("a worker's report", error))?,
-            started_at: columns.time()?,
-            seen_at: columns.time()?,
-            expires_at: columns.time()?,
-        });
-    }
-    Ok(workers)
 }
 
 /// A catalogue of tasks, unless it has expired.

@@ -1,6 +1,9 @@
 //! Opens a store: its file, its threads and what they share.
 
-use std::sync::{Arc, atomic::AtomicI64};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicI64},
+};
 
 use arc_swap::ArcSwap;
 use jobbers_common::engine::{Error, Result};
@@ -13,12 +16,15 @@ use super::{
     clock::StoreClock,
     commit_notifier::CommitNotifier,
     connection::{self, CUT_WITHIN},
+    damage::Damage,
     error::OrStore,
+    heartbeats::Heartbeats,
+    mark::Mark,
     readers::Readers,
     stall::Stall,
     waiters::Waiters,
     watch::{Lookout, Watch},
-    writer::Writer,
+    writer::{Meta, Writer},
 };
 use crate::{OpenOptions, announce};
 
@@ -42,31 +48,45 @@ impl SqliteEngine {
         let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
         quota.set(&conn).or_store()?;
         let files = address.path().map(|path| OpenFiles::of(path, CUT_WITHIN)).transpose().or_store()?;
+        // The log is next to the file itself, not next to a link to it.
+        let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         let (watch, signals) = match address.place {
             Place::Memory => Watch::nothing(),
             Place::File(_) => Watch::other_processes(),
         };
+        let clock = StoreClock::new(options.clock);
+        let commits = || Meta::read(&conn).map(|meta| meta.commits);
+        let (mark, missing) = match Mark::check(file.as_deref(), clock.now_since(0), commits) {
+            // A damaged store is opened all the same, so that it can be examined.
+            Err(Error::Corrupt(_)) => (Mark::default(), None),
+            checked => checked?,
+        };
         let shared = Arc::new(Shared {
-            clock: StoreClock::new(options.clock),
+            clock,
             catalog: ArcSwap::default(),
             waiters: Waiters::default(),
             watch,
             own_commits: AtomicI64::new(0),
             stall: Stall::default(),
             files: files.unwrap_or_default(),
+            heartbeats: Heartbeats::of(file.as_deref()),
+            mark,
+            damage: Damage::default(),
             steps: options.steps,
             tombstones: options.tombstones,
         });
         connection::count_steps(&mut conn, shared.steps.as_ref())?;
-        // The log is next to the file itself, not next to a link to it.
-        let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        if let (Some(file), Some(signals)) = (&file, signals) {
-            Lookout::start(file, Arc::clone(&shared), signals)?;
+        if let Some(missing) = missing {
+            tracing::error!("{}", missing.warning(file.as_deref().unwrap_or(Path::new(""))));
         }
+        let lookout = match (&file, signals) {
+            (Some(file), Some(signals)) => Some(Lookout::start(file, Arc::clone(&shared), signals)?),
+            _ => None,
+        };
         let notifier = CommitNotifier::of(file.as_deref());
         let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
         let writer = Writer::start(conn, Arc::clone(&shared), quota, notifier)?;
         announce(&address.shown(), is_new);
-        Ok(Self { address, quota, shared, writer, readers })
+        Ok(Self { address, quota, shared, writer, readers, lookout })
     }
 }

@@ -68,6 +68,7 @@ impl Pool {
         let idle = self.idle.lock().pop();
         let conn = idle.map_or_else(|| self.open(), Ok)?;
         let answer = look(&conn);
+        self.shared.damage.note(&answer);
         if conn.is_autocommit() {
             self.idle.lock().push(conn);
         }
@@ -93,13 +94,9 @@ pub(super) fn read<T>(conn: &Connection, shared: &Shared, verb: impl FnOnce(&Vie
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Deferred).or_store()?;
     let meta = Meta::read(conn)?;
     let known = shared.catalog.load_full();
-    let catalog = if known.version() == meta.config_version {
-        known
-    } else {
-        Arc::new(Catalog::load(conn, meta.config_version)?)
-    };
+    let catalog = if known.version() == meta.config_version { known } else { Arc::new(Catalog::load(conn, meta.config_version)?) };
     let now = shared.clock.now_since(meta.clock);
-    let answer = verb(&View { conn, catalog, now });
+    let answer = verb(&View { conn, catalog, now, heartbeats: &shared.heartbeats });
     // Nothing was written, and after a check that met damaged pages SQLite refuses to commit even that.
     drop(transaction);
     answer

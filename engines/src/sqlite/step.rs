@@ -12,8 +12,8 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::{
-    catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters,
-    waiting_bytes,
+    catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, heartbeats::Heartbeats, row, sql, view::View,
+    waiters::Waiters, waiting_bytes,
 };
 
 /// What other callers are notified of once the transaction is committed.
@@ -97,6 +97,7 @@ pub(super) struct Step<'a> {
     pub(super) conn: &'a Connection,
     pub(super) now: Timestamp,
     pub(super) waiters: &'a Waiters,
+    pub(super) heartbeats: &'a Heartbeats,
     pub(super) tombstones: TombstonePolicy,
     pub(super) ledger: Ledger,
 }
@@ -236,7 +237,8 @@ impl<'a> Step<'a> {
     /// The view that readers get, from within this transaction.
     pub(super) fn view(&mut self) -> Result<View<'a>> {
         self.write_tallies()?;
-        Ok(View { conn: self.conn, catalog: Arc::clone(&self.ledger.catalog), now: self.now })
+        let catalog = Arc::clone(&self.ledger.catalog);
+        Ok(View { conn: self.conn, catalog, now: self.now, heartbeats: self.heartbeats })
     }
 
     /// The keys of those queues that exist, each once.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use jobbers_common::{engine::Result, lifecycle::Status, name::QueueName, time::Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row};
 
-use super::{catalog::Catalog, directory::queue_name, error::OrStore, row, sql};
+use super::{catalog::Catalog, directory::queue_name, error::OrStore, heartbeats::Heartbeats, row, sql};
 
 /// One state of the store.
 pub(super) struct View<'a> {
     pub(super) conn: &'a Connection,
     pub(super) catalog: Arc<Catalog>,
     pub(super) now: Timestamp,
+    pub(super) heartbeats: &'a Heartbeats,
 }
 
 impl<'a> View<'a> {

@@ -12,7 +12,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -21,6 +21,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::WorkerId,
 };
+use jobbers_sqlite_file::{cut_log, is_log_at_rest};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
@@ -34,6 +35,9 @@ use super::{
 
 /// How long another process's commit can go unnoticed if the operating system does not signal it.
 const FALLBACK: Duration = Duration::from_secs(1);
+/// How long no process may have written before the log is written back, and how often this is checked.
+const WRITTEN_BACK_AFTER: Duration = Duration::from_secs(10);
+const LOOK_AT_REST: Duration = Duration::from_secs(5);
 /// The pause after a look, so that a burst of commits costs one look and not one each.
 const PAUSE: Duration = Duration::from_micros(500);
 /// Checking awaited tasks and groups takes at most one part in this many of this thread's time, however many they are.
@@ -103,24 +107,48 @@ pub(super) struct Lookout {
     tasks_are_due: bool,
     /// The earliest time to check them again.
     tasks_at: Instant,
+    /// When to check whether the log rests.
+    rest_at: Instant,
 }
 
 impl Lookout {
     /// Starts the thread for the store at `path`.
-    pub(super) fn start(path: &Path, shared: Arc<Shared>, signals: Receiver<()>) -> Result<()> {
+    pub(super) fn start(path: &Path, shared: Arc<Shared>, signals: Receiver<()>) -> Result<JoinHandle<()>> {
         let conn = connection::open_reader(path)?;
-        let (path, tasks_at) = (path.to_owned(), Instant::now());
-        let mut lookout = Self { conn, path, shared, seen: 0, config_version: 0, tasks_are_due: false, tasks_at };
+        let (path, now) = (path.to_owned(), Instant::now());
+        let (tasks_at, rest_at) = (now, now + LOOK_AT_REST);
+        let (seen, config_version, tasks_are_due) = (0, 0, false);
+        let mut lookout = Self { conn, path, shared, seen, config_version, tasks_are_due, tasks_at, rest_at };
         thread::Builder::new()
             .name("jobbers-sqlite-watch".to_owned())
             .spawn(move || {
-                while signals.recv().is_ok() && !lookout.is_stopped() {
-                    lookout.keep_watch(&signals);
+                while !lookout.is_stopped() {
+                    let signalled = signals.recv_timeout(LOOK_AT_REST);
+                    if signalled == Err(RecvTimeoutError::Disconnected) || lookout.is_stopped() {
+                        break;
+                    }
+                    if signalled.is_ok() {
+                        lookout.keep_watch(&signals);
+                    }
+                    lookout.write_back_at_rest();
                 }
                 lookout.shared.files.before_closing(&lookout.conn);
             })
-            .map_err(|error| Error::unavailable(format!("the store's watch can't be started: {error}")))?;
-        Ok(())
+            .map_err(|error| Error::unavailable(format!("the store's watch can't be started: {error}")))
+    }
+
+    /// Copies the log into the database and cuts it, once no process has written for a while, so that a store at rest is
+    /// wholly in its own file.
+    fn write_back_at_rest(&mut self) {
+        let now = Instant::now();
+        if now < self.rest_at || self.shared.files.check().is_err() {
+            return;
+        }
+        self.rest_at = now + LOOK_AT_REST;
+        if is_log_at_rest(&self.path, WRITTEN_BACK_AFTER) {
+            let cut = cut_log(&self.conn, Duration::ZERO);
+            tracing::debug!(?cut, "the store rests; its log is written back");
+        }
     }
 
     fn is_stopped(&self) -> bool {
@@ -141,6 +169,7 @@ impl Lookout {
             if let Err(error) = self.look() {
                 tracing::debug!(%error, "looking for other processes' commits failed");
             }
+            self.write_back_at_rest();
             thread::sleep(PAUSE);
             if signals.recv_timeout(self.next_look()) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
                 return;

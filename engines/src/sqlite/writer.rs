@@ -13,7 +13,7 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -35,6 +35,7 @@ use super::{
     connection::CUT_WITHIN,
     dependency,
     error::{OrStore, in_words_of_the_store},
+    log_length::log_is_whole,
     prune, quota,
     result_slot::ResultSlot,
     sql,
@@ -102,6 +103,7 @@ fn gone() -> Error {
 #[derive(Debug)]
 pub(super) struct Writer {
     jobs: mpsc::Sender<Box<dyn Job>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
@@ -109,12 +111,22 @@ impl Writer {
     pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, notifier: CommitNotifier) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let look_at_log_at = Instant::now();
-        let committer = Committer { conn, shared, quota, notifier, commits: None, look_at_log_at };
-        thread::Builder::new()
+        let committer = Committer { conn, shared, quota, notifier, commits: None, log_bytes: None, look_at_log_at };
+        let thread = thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
             .map_err(|error| Error::unavailable(format!("the store's writer can't be started: {error}")))?;
-        Ok(Self { jobs })
+        Ok(Self { jobs, thread: Some(thread) })
+    }
+
+    /// Takes no more verbs, and waits until the waiting ones are done and the connection is closed.
+    pub(super) fn stop(&mut self) {
+        let (closed, _) = mpsc::channel(1);
+        drop(std::mem::replace(&mut self.jobs, closed));
+        if let Some(thread) = self.thread.take() {
+            // A panic there was logged.
+            thread.join().ok();
+        }
     }
 
     /// Runs a verb that frees or moves records; it works even when the store's quota is used up.
@@ -184,6 +196,8 @@ struct Committer {
     notifier: CommitNotifier,
     /// The commit counter of the store after our last commit; `None` before the first transaction.
     commits: Option<i64>,
+    /// The length of the log after our last transaction; `None` before the first.
+    log_bytes: Option<u64>,
     /// When to check the length of the log next.
     look_at_log_at: Instant,
 }
@@ -203,6 +217,11 @@ impl Committer {
             self.keep_log_short();
         }
         self.shared.files.before_closing_writer(&self.conn);
+        if !self.shared.files.is_adrift() {
+            // Other processes may have the store open; then the last one writes the rest back.
+            let cut = cut_log(&self.conn, CUT_WITHIN);
+            debug!(?cut, "the store is closed; its log is written back");
+        }
     }
 
     /// Refuses to write to a file that is not in its place, and logs it at the first notice.
@@ -278,12 +297,32 @@ impl Committer {
     /// One transaction. On an error nothing of it has happened.
     fn attempt(&mut self, group: &mut Group) -> Result<Outcome> {
         self.check_in_place()?;
+        self.check_log()?;
         self.shared.stall.begin();
         self.conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([])).or_store()?;
         let attempt = self.attempt_within(group);
         self.roll_back();
         self.shared.stall.end();
+        self.shared.damage.note(&attempt);
+        self.log_bytes = Some(self.notifier.log_bytes());
         attempt
+    }
+
+    /// Fails if the log was cut from outside. SQLite would go on behind the gap, and nothing that is behind a gap is
+    /// found when the store is opened again.
+    fn check_log(&self) -> Result<()> {
+        let bytes = self.notifier.log_bytes();
+        if self.log_bytes.is_some_and(|before| bytes >= before)
+            || log_is_whole(&self.conn, || self.notifier.log_bytes())?
+        {
+            return Ok(());
+        }
+        let why = "the log (-wal) was cut from outside while it was in use: what it held is lost, except what the database \
+                   file has. Nothing more is taken in. Stop every process that uses the store, then look at it with \
+                   `jobbers doctor`";
+        let damage = Err(Error::Corrupt(why.to_owned()));
+        self.shared.damage.note(&damage);
+        damage
     }
 
     fn attempt_within(&mut self, group: &mut Group) -> Result<Outcome> {
@@ -297,8 +336,8 @@ impl Committer {
         let now = self.shared.clock.now_since(meta.clock);
         let changes = self.conn.total_changes();
         let ledger = Ledger::new(meta.revision.max(least_revision(now)), catalog);
-        let mut step =
-            Step { conn: &self.conn, now, waiters: &self.shared.waiters, tombstones: self.shared.tombstones, ledger };
+        let Shared { waiters, heartbeats, tombstones, .. } = &*self.shared;
+        let mut step = Step { conn: &self.conn, now, waiters, heartbeats, tombstones: *tombstones, ledger };
         let quota = self.quota;
         let mut fates = Vec::with_capacity(group.len());
         let is_alone = group.len() == 1;
@@ -335,6 +374,7 @@ impl Committer {
             self.shared.files.check().or_store()?;
             // Not earlier: before our commit, this number may become another process's.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
+            self.shared.mark.note(commits);
             self.notifier.notify();
         }
         self.commits = Some(commits);

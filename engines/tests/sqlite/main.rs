@@ -7,6 +7,7 @@ use jobbers_common::time::{Clock, ManualClock, Timestamp};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use jobbers_law::conformance::{self, Fixture, boards::BoardFixture};
 
+mod at_rest;
 mod boards;
 mod bounds;
 #[path = "../shared/crowd.rs"]
@@ -18,6 +19,7 @@ mod forgetting;
 mod group_commit;
 mod health;
 mod holders;
+mod idle;
 mod mending;
 mod opening;
 mod ordinary_files;

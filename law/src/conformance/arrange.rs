@@ -291,7 +291,9 @@ pub async fn a_config_change_is_seen_by_the_next_cycle(f: Fixture) {
     assert_eq!(after, f.engine.config().await.unwrap().version);
 }
 
-pub(super) fn report(name: &str) -> WorkerReport {
+/// The report of a worker that serves `default`.
+#[must_use]
+pub fn report(name: &str) -> WorkerReport {
     WorkerReport {
         id: worker(name),
         host: "host.example".to_owned(),

@@ -31,6 +31,14 @@ pub(crate) async fn live() -> Response {
     Json(LiveView { status: "live".into() }).into_response()
 }
 
+/// A manager is not ready whatever keeps its store from answering, also damage: it is no defect of the manager.
+fn not_ready(error: Error) -> Problem {
+    match error {
+        Error::Corrupt(_) => Problem::new(Code::StoreUnavailable, error.to_string()),
+        error => error.into(),
+    }
+}
+
 /// Whether the manager can do its work, and what its store guarantees
 #[utoipa::path(
     get, path = "/health/ready", tag = "health", operation_id = "ready",
@@ -42,7 +50,8 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
     }
     let mut health = tokio::time::timeout(PATIENCE, app.engine.health())
         .await
-        .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))?;
+        .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))
+        .map_err(not_ready)?;
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
     health.warnings.extend(health.tombstones.warning(health.now));
     Ok(Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())

@@ -63,6 +63,15 @@ async fn everything_but_liveness_says_that_the_store_is_down() {
 }
 
 #[tokio::test]
+async fn a_damaged_store_is_not_ready_and_that_is_no_defect_of_the_manager() {
+    let (engine, server) = start().await;
+    engine.set(Fault::Fails(Error::Corrupt("a page".to_owned())));
+    server.get("/health/ready").await.refused(503, "store_unavailable");
+    engine.set(Fault::None);
+    server.get("/health/ready").await.expect(200);
+}
+
+#[tokio::test]
 async fn a_store_that_is_well_is_named_with_what_it_promises() {
     let (_, server) = start().await;
     let ready = server.get("/health/ready").await.expect(200);

@@ -1,6 +1,14 @@
-//! What a worker costs that has nothing to do.
+//! What a worker costs that has nothing to do, and what a store writes that rests.
 
-use std::time::Duration;
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use jobbers_test_support::{program::Program, wait::within};
+use nix::sys::signal::Signal::SIGTERM;
+use serde_json::json;
 
 use crate::{engines::Kind, stack::Stack};
 
@@ -25,4 +33,62 @@ async fn an_idle_worker_uses_less_than_a_hundredth_of_a_core(kind: Kind) {
         used.push(spent);
     }
     panic!("{used:?} of CPU in windows of {WINDOW:?}");
+}
+
+/// The SQLite file and its log.
+fn files(stack: &Stack) -> [PathBuf; 2] {
+    ["tasks.db", "tasks.db-wal"].map(|name| stack.folder().join(name))
+}
+
+/// How long each is, and when it was written last.
+fn written(stack: &Stack) -> [Option<(u64, SystemTime)>; 2] {
+    files(stack).map(|file| fs::metadata(file).ok().and_then(|file| Some((file.len(), file.modified().ok()?))))
+}
+
+/// Waits until the log is written back.
+async fn rests(stack: &Stack) {
+    let [_, log] = files(stack);
+    let rests = async {
+        while fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    within(Duration::from_secs(30), "a log that is written back at rest", rests).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: a minute of rest"]
+async fn an_idle_minute_writes_nothing_to_a_sqlite_store() {
+    const MINUTE: Duration = Duration::from_secs(61);
+    let stack = Stack::on(Kind::Sqlite).await;
+    let manager = stack.manager().await;
+    let _other = stack.manager().await;
+    let _worker = stack.worker().await;
+    let arguments = ["--engine-url", stack.url(), "--retention", "--watch", "10s"];
+    let _cleaner = Program::start("cleaner", stack.folder(), &arguments, &[]);
+    let yearly = json!({"name": "yearly", "cron": "0 0 1 1 *", "task": {"name": "note"}});
+    manager.api.post("/schedules", &yearly).await;
+    rests(&stack).await;
+    let before = written(&stack);
+    // Not a wait for anything: the length of the measurement.
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(written(&stack), before, "something was written while nothing happened");
+    manager.api.submit(&json!({"name": "note"})).await;
+    assert_ne!(written(&stack), before, "a task is written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clean_stop_leaves_a_sqlite_store_in_its_own_file() {
+    let stack = Stack::on(Kind::Sqlite).await;
+    let mut manager = stack.manager().await;
+    let mut worker = stack.worker().await;
+    let id = manager.api.submit(&json!({"name": "note"})).await;
+    manager.api.finished(&id).await;
+    for program in [&mut worker, &mut manager.program] {
+        program.signal(SIGTERM);
+        assert_eq!(program.exit().await.code(), Some(0));
+    }
+    let [file, log] = files(&stack);
+    assert!(fs::metadata(&log).map_or(0, |log| log.len()) == 0, "the log is written back");
+    assert!(fs::metadata(&file).unwrap().len() > 100_000, "the tables are in the file");
 }

@@ -1,24 +1,21 @@
--- put_worker: notes a worker's report. One that was forgotten, or is new, starts now.
--- ?1 id  ?2 report  ?3 now  ?4 expires_at
-INSERT INTO worker (id, report, started_at, seen_at, expires_at) VALUES (?1, ?2, ?3, ?3, ?4)
-ON CONFLICT (id) DO UPDATE SET report = excluded.report, seen_at = excluded.seen_at, expires_at = excluded.expires_at,
-    started_at = iif(worker.expires_at > ?3, worker.started_at, ?3)
+-- put_worker: notes a worker's report.
+-- ?1 id  ?2 report  ?3 started_at  ?4 seen_at  ?5 expires_at
+INSERT OR REPLACE INTO worker (id, report, started_at, seen_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
 
--- all_workers: the workers with a recent report, in the order of their ids.
--- ?1 now
-SELECT report, started_at, seen_at, expires_at FROM worker WHERE expires_at > ?1 ORDER BY id
+-- find_worker: the registration of a worker.
+-- ?1 id
+SELECT report, started_at, seen_at, expires_at FROM worker WHERE id = ?1
 
--- is_worker_alive: whether a worker has a recent report.
--- ?1 id  ?2 now
-SELECT EXISTS (SELECT 1 FROM worker WHERE id = ?1 AND expires_at > ?2)
+-- all_workers: the registrations of all workers, in the order of their ids.
+SELECT id, report, started_at, seen_at, expires_at FROM worker ORDER BY id
 
 -- delete_worker: forgets a worker.
 -- ?1 id
 DELETE FROM worker WHERE id = ?1
 
--- delete_silent_workers: deletes workers without a recent report.
+-- silent_workers: workers without a recent report, by what was written.
 -- ?1 now
-DELETE FROM worker WHERE expires_at <= ?1
+SELECT id FROM worker WHERE expires_at <= ?1
 
 -- put_draining: asks a worker to claim nothing more.
 -- ?1 worker  ?2 now
