@@ -94,10 +94,18 @@ pub(super) fn read<T>(conn: &Connection, shared: &Shared, verb: impl FnOnce(&Vie
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Deferred).or_store()?;
     let meta = Meta::read(conn)?;
     let known = shared.catalog.load_full();
-    let catalog = if known.version() == meta.config_version { known } else { Arc::new(Catalog::load(conn, meta.config_version)?) };
+    let catalog = if known.version() == meta.config_version { known } else { load(conn, shared, meta.config_version)? };
     let now = shared.clock.now_since(meta.clock);
     let answer = verb(&View { conn, catalog, now, heartbeats: &shared.heartbeats });
     // Nothing was written, and after a check that met damaged pages SQLite refuses to commit even that.
     drop(transaction);
     answer
+}
+
+/// Reads the configuration, and keeps it for later readers unless a newer one is known by now. A process that only reads
+/// would otherwise read all of it for each call.
+fn load(conn: &Connection, shared: &Shared, version: i64) -> Result<Arc<Catalog>> {
+    let loaded = Arc::new(Catalog::load(conn, version)?);
+    shared.catalog.rcu(|known| Arc::clone(if known.version() < version { &loaded } else { known }));
+    Ok(loaded)
 }

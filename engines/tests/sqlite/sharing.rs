@@ -8,7 +8,10 @@ use jobbers_common::{
     lifecycle::Status,
     queue::QueueConfig,
 };
-use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_engines::{
+    OpenOptions,
+    sqlite::{SqliteEngine, StepCounter},
+};
 use jobbers_law::conformance::{DONE, LEASE, id, queue, task, worker};
 use tempfile::TempDir;
 
@@ -135,4 +138,26 @@ async fn two_processes_share_the_work_and_each_task_is_claimed_once() {
     let distinct = |count: usize| assert_eq!(count, 500);
     distinct(all.iter().map(|(id, _)| id).collect::<std::collections::HashSet<_>>().len());
     distinct(all.iter().map(|(_, fence)| fence).collect::<std::collections::HashSet<_>>().len());
+}
+
+#[tokio::test]
+async fn a_process_that_only_reads_reads_the_configuration_once() {
+    let (here, _there, folder) = two().await;
+    for n in 0..300 {
+        here.put_queue(QueueConfig::new(queue(&format!("q{n}"))), PutMode::Create).await.unwrap();
+    }
+    let counter = Arc::new(StepCounter::default());
+    let options = OpenOptions { steps: Some(Arc::clone(&counter)), ..OpenOptions::default() };
+    let reader = SqliteEngine::open(&url(&folder.path().join("store.db")), options).await.unwrap();
+    let cost = async || {
+        counter.reset();
+        reader.queue_stats(&queue("q7")).await.unwrap();
+        counter.most()
+    };
+    let (first, second) = (cost().await, cost().await);
+    assert!(first > 5, "{first} hundred steps for the configuration of 300 queues");
+    assert!(second < 2, "{second} hundred steps for one queue");
+    here.put_queue(QueueConfig::new(queue("new")), PutMode::Create).await.unwrap();
+    assert!(cost().await > 5 && cost().await < 2, "a change is seen");
+    assert!(reader.config().await.unwrap().queues.contains_key(&queue("new")));
 }
