@@ -271,3 +271,21 @@ async fn an_unfinished_operation_is_carried_on_by_the_next_manager() {
     assert_eq!((&done["resubmitted"], &done["pending"]), (&json!(8), &json!(0)));
     assert_eq!(second.claim("default", 100).await.len(), 8);
 }
+
+#[tokio::test]
+async fn a_wait_that_ends_first_answers_with_the_numbers_of_its_end() {
+    let bench = bench().await;
+    for n in 0..12 {
+        bench.fail(&format!("t{n}"), "x", "boom").await;
+    }
+    bench.archived(12).await;
+    // Four a second, so that some are sent while the wait lasts, and not all.
+    let body = json!({"all": true, "rate": 4});
+    let begun = bench.post("/dead-letter-queue/resubmit?wait=0s", body).await.expect(202);
+    let path = format!("/dead-letter-queue/operations/{}", begun["id"].as_str().unwrap());
+    let sent = async |wait: &str| {
+        bench.get(&format!("{path}?wait={wait}")).await.expect(200)["resubmitted"].as_u64().unwrap()
+    };
+    let (before, after) = (sent("0s").await, sent("1s").await);
+    assert!(after >= before + 2, "{before} and then {after}");
+}
