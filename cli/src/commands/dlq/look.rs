@@ -120,7 +120,7 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
     output::add_fact(&mut sheet, "task", pages::task_name(&entry.name, entry.version));
     output::add_fact(&mut sheet, "queue", &entry.queue);
     output::add_fact(&mut sheet, "status", output::status(entry.status));
-    output::add_fact(&mut sheet, "failed", when::ago(entry.failed_at));
+    output::add_fact(&mut sheet, "failed", when::full(entry.failed_at));
     output::add_fact(&mut sheet, "attempts", entry.attempt.to_string());
     if task.crashes > 0 {
         output::add_fact(&mut sheet, "lost leases", task.crashes.to_string());
