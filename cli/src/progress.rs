@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::output;
 
-/// Between two lines where there is no terminal.
+/// Between two lines, without a terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// The bar. It leaves the terminal with this value.

@@ -1,4 +1,4 @@
-//! What the programs say of themselves to other programs: JSON logs, probes, metrics; and what an interrupted one leaves.
+//! What other programs read of these programs: JSON logs, probes, metrics; and what an interrupted one leaves.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -43,7 +43,7 @@ fn with_json_every_line_is_an_object_also_of_a_panic_and_of_the_end() {
     assert!(panic["fields"]["place"].as_str().unwrap().contains("fail.rs:"), "{panic}");
     let next: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["next"].as_str()).collect();
     assert_eq!(next, ["none: the task failed and is a dead letter", "retry in 0s"], "{lines:#?}");
-    // A second one can't have its address, and says so as JSON too.
+    // A second one is refused its address, in a line of JSON too.
     let address = up.url.trim_start_matches("http://");
     let second = run_in(up.folder.path(), &["up", "--listen", address, "--log-format", "json"]).ends_with(69);
     second.err.lines().for_each(|line| drop(line_of_log(line)));
@@ -70,7 +70,7 @@ fn get(address: &str, path: &str) -> (u16, String) {
 fn workers_and_cleaners_answer_probes() {
     let up = Up::start();
     let words = "serving /metrics address=";
-    for arguments in [&["worker"][..], &["cleaner", "--retention", "--watch", "100ms"]] {
+    for arguments in [&["worker"][..], &["cleaner", "--retention", "--watch", "1s"]] {
         let arguments = [arguments, &["--metrics-listen", "127.0.0.1:0"]].concat();
         let mut child = program(up.folder.path(), &arguments).spawn().unwrap();
         let stream = child.stderr.take().unwrap();

@@ -283,9 +283,8 @@ async fn a_wait_that_ends_first_answers_with_the_numbers_of_its_end() {
     let body = json!({"all": true, "rate": 4});
     let begun = bench.post("/dead-letter-queue/resubmit?wait=0s", body).await.expect(202);
     let path = format!("/dead-letter-queue/operations/{}", begun["id"].as_str().unwrap());
-    let sent = async |wait: &str| {
-        bench.get(&format!("{path}?wait={wait}")).await.expect(200)["resubmitted"].as_u64().unwrap()
-    };
+    let sent =
+        async |wait: &str| bench.get(&format!("{path}?wait={wait}")).await.expect(200)["resubmitted"].as_u64().unwrap();
     let (before, after) = (sent("0s").await, sent("1s").await);
     assert!(after >= before + 2, "{before} and then {after}");
 }
