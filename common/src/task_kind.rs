@@ -46,19 +46,23 @@ impl fmt::Display for TaskKind {
 /// Whether a live worker other than `worker` claims from `queue` and knows `kind`. One that drains claims nothing more.
 #[must_use]
 pub fn is_known_elsewhere(workers: &[RegisteredWorker], worker: &WorkerId, queue: &QueueName, kind: &TaskKind) -> bool {
-    let wanted = kind.to_string();
     workers.iter().map(|known| &known.report).any(|report| {
         report.id != *worker
             && report.state == WorkerState::Running
             && report.queues.contains(queue)
-            && report.tasks.contains(&wanted)
+            && report.knows(kind)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{gate::Gate, name::RoleName, time::Timestamp, worker::WorkerReport};
+    use crate::{
+        gate::Gate,
+        name::RoleName,
+        time::Timestamp,
+        worker::{ANY_TASK, WorkerReport},
+    };
 
     fn kind(version: u32) -> TaskKind {
         TaskKind { name: TaskName::new("mine").unwrap(), version }
@@ -97,6 +101,9 @@ mod tests {
         assert!(!is_known_elsewhere(&workers, &other, &default, &kind(1)), "itself");
         assert!(!is_known_elsewhere(&workers, &me, &mail, &kind(1)), "another queue");
         assert!(!is_known_elsewhere(&workers, &me, &default, &kind(2)), "another version");
+        let mut any = registered("other", WorkerState::Running);
+        any.report.tasks = vec![ANY_TASK.to_owned()];
+        assert!(is_known_elsewhere(&[any], &me, &default, &kind(2)), "it takes any");
         let draining = [registered("other", WorkerState::Draining)];
         assert!(!is_known_elsewhere(&draining, &me, &default, &kind(1)), "it claims nothing more");
     }

@@ -8,8 +8,12 @@ use crate::{
     duration,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
     registry::CatalogueId,
+    task_kind::TaskKind,
     time::Timestamp,
 };
+
+/// In place of the tasks that a worker can run: it can run any.
+pub const ANY_TASK: &str = "*";
 
 /// Whether a worker takes on tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,7 +46,7 @@ pub struct WorkerReport {
     pub running: u32,
     /// Whether it takes on tasks.
     pub state: WorkerState,
-    /// `name@version` of every task it can run.
+    /// `name@version` of every task it can run, or [`ANY_TASK`].
     pub tasks: Vec<String>,
     /// How many it has settled since it started.
     pub settled: u64,
@@ -65,6 +69,20 @@ pub struct WorkerReport {
     /// Its threads for blocking tasks. `None` if it has no blocking task or does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocking: Option<BlockingThreads>,
+}
+
+impl WorkerReport {
+    /// Whether it can run any task, as a worker that names none over HTTP.
+    #[must_use]
+    pub fn takes_any(&self) -> bool {
+        self.tasks.iter().any(|task| task == ANY_TASK)
+    }
+
+    /// Whether it can run tasks of a kind.
+    #[must_use]
+    pub fn knows(&self, kind: &TaskKind) -> bool {
+        self.takes_any() || self.tasks.contains(&kind.to_string())
+    }
 }
 
 /// A worker's threads for blocking tasks, without those it has written off.

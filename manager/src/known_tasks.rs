@@ -75,7 +75,12 @@ impl KnownTask {
 
 /// All tasks that live workers can run.
 #[derive(Default)]
-pub(crate) struct Known(pub(crate) BTreeMap<TaskName, Vec<KnownTask>>);
+pub(crate) struct Known {
+    /// Those that workers name.
+    named: BTreeMap<TaskName, Vec<KnownTask>>,
+    /// Queues from which workers claim that take any task.
+    any_from: BTreeSet<QueueName>,
+}
 
 /// The snapshot, and the catalogues behind it.
 pub(crate) struct KnownTasks {
@@ -199,13 +204,18 @@ fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
 impl Known {
     /// As the API shows it.
     pub(crate) fn view(&self) -> RegistryView {
-        let versions = self.0.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| task.view(name)));
+        let versions = self.named.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| task.view(name)));
         RegistryView { tasks: versions.collect() }
     }
 
     /// A version of a task, if a live worker can run it.
     pub(crate) fn find(&self, name: &TaskName, version: u32) -> Option<&KnownTask> {
-        self.0.get(name)?.iter().find(|task| task.version == version)
+        self.named.get(name)?.iter().find(|task| task.version == version)
+    }
+
+    /// Whether a live worker that claims from a queue can run a version of a task.
+    pub(crate) fn is_served(&self, name: &TaskName, version: u32, queue: &QueueName) -> bool {
+        self.any_from.contains(queue) || self.find(name, version).is_some_and(|task| task.queues.contains(queue))
     }
 
     /// The policy that holds for a task, if a live worker describes it.
@@ -217,7 +227,7 @@ impl Known {
     /// The kinds that a claim from these queues leaves to other workers that know them: all but its own, as many as a
     /// claim may refuse.
     pub(crate) fn refusals(&self, queues: &[QueueName], own: &BTreeSet<TaskKind>) -> Vec<Refusal> {
-        let kinds = self.0.iter().flat_map(|(name, versions)| versions.iter().map(move |task| (name, task)));
+        let kinds = self.named.iter().flat_map(|(name, versions)| versions.iter().map(move |task| (name, task)));
         let others = kinds.filter_map(|(name, task)| {
             let kind = TaskKind { name: name.clone(), version: task.version };
             (!own.contains(&kind)).then_some((kind, task))
@@ -232,7 +242,9 @@ impl Known {
     /// How a task is given back to other workers that know it, if there are some: at once if the next claim refuses its
     /// kind, else after a delay.
     pub(crate) fn hand_on(&self, task: &ClaimedTask, refused: &[Refusal], else_after: Duration) -> Option<Outcome> {
-        self.find(&task.name, task.version).filter(|known| known.queues.contains(&task.queue))?;
+        if !self.is_served(&task.name, task.version, &task.queue) {
+            return None;
+        }
         let is_meant =
             |it: &Refusal| (&it.queue, &it.kind.name, it.kind.version) == (&task.queue, &task.name, task.version);
         let delay = if refused.iter().any(is_meant) { Duration::ZERO } else { else_after };
@@ -241,11 +253,14 @@ impl Known {
 
     fn add(&mut self, worker: &RegisteredWorker, described: &[Arc<Described>]) {
         let report = &worker.report;
+        if report.takes_any() && report.state == WorkerState::Running {
+            self.any_from.extend(report.queues.iter().cloned());
+        }
         for task in &report.tasks {
             let Some((name, version)) = task.rsplit_once('@') else { continue };
             let (Ok(name), Ok(version)) = (TaskName::new(name), version.parse()) else { continue };
             let described = described.iter().find(|it| it.spec.version == version && it.spec.name == name).cloned();
-            let versions = self.0.entry(name).or_default();
+            let versions = self.named.entry(name).or_default();
             let at = versions.partition_point(|task| task.version < version);
             if versions.get(at).is_none_or(|task| task.version != version) {
                 let (queues, roles, described) = (BTreeSet::new(), BTreeSet::new(), None);

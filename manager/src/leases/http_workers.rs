@@ -42,7 +42,7 @@ pub(crate) struct Claimant {
     pub(crate) version: String,
     /// The queues it claims from.
     pub(crate) queues: Vec<QueueName>,
-    /// `name@version` of the tasks it knows; empty if it names none.
+    /// `name@version` of the tasks it knows; [`jobbers_common::worker::ANY_TASK`] if it names none.
     pub(crate) tasks: Vec<String>,
     /// How many tasks it asks for.
     pub(crate) limit: usize,

@@ -343,7 +343,7 @@ impl RequestReader<'_> {
         queue: &QueueName,
         parameters: &Payload,
     ) -> Result<Option<WarningView>> {
-        let served = |known: &Known| known.find(name, version).is_some_and(|task| task.queues.contains(queue));
+        let served = |known: &Known| known.is_served(name, version, queue);
         let mut is_served = self.known.as_deref().is_none_or(served);
         let strict = self.config.queues.get(queue).is_some_and(|queue| queue.strict);
         // The snapshot may be older than the worker.

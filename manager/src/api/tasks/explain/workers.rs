@@ -9,6 +9,7 @@ use jobbers_common::{
     name::{QueueName, WorkerId},
     queue::{Config, QueueConfig, QueueOrder, RoleConfig},
     task::Task,
+    task_kind::TaskKind,
     worker::{RegisteredWorker, WorkerReport, WorkerState},
 };
 
@@ -45,8 +46,8 @@ pub(super) fn able_workers<'a>(
     if serving.is_empty() {
         return Err(unserved(queue, config, workers));
     }
-    let wanted = format!("{}@{}", task.name, task.version);
-    let able: Vec<_> = serving.iter().copied().filter(|worker| worker.tasks.contains(&wanted)).collect();
+    let wanted = TaskKind { name: task.name.clone(), version: task.version };
+    let able: Vec<_> = serving.iter().copied().filter(|worker| worker.knows(&wanted)).collect();
     if able.is_empty() {
         let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
         return Err(Reason::new(C::NoWorkerForTask, message).with_workers(serving.into_iter(), NAMED));
