@@ -37,7 +37,7 @@ pub struct LeaseRequest {
     /// The worker's name, as lists show it. Each process takes one of its own, new at each start.
     #[schema(value_type = NameDoc)]
     pub worker: WorkerId,
-    /// The queues to ask, first to last.
+    /// The queues to ask, first to last. Those that do not exist are named in the answer; a request of which none exists is refused.
     #[schema(value_type = Vec<NameDoc>, min_items = 1, max_items = 256)]
     pub queues: Vec<QueueName>,
     /// The tasks that the worker knows, as `name@version`; without a version, version 1. It is then given no others.
@@ -142,6 +142,10 @@ pub struct LeasesView {
     pub cancel_requested: Vec<TaskId>,
     /// Whether the worker is to drain: it is given nothing more until it is resumed.
     pub draining: bool,
+    /// Queues of the request that do not exist. The others were asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<NameDoc>, required = false)]
+    pub unknown_queues: Vec<QueueName>,
 }
 
 /// A leased task.

@@ -23,7 +23,8 @@ use jobbers_api::{
 };
 use jobbers_common::{
     engine::{
-        ClaimRequest, ExtendAnswer, Parents, ParentsRequest, QueueClaim, Settlement, TaskFilter, parents::result_bytes,
+        ClaimRequest, Error, ExtendAnswer, Parents, ParentsRequest, QueueClaim, Settlement, TaskFilter,
+        parents::result_bytes,
     },
     lifecycle::Status,
     limits::MAX_BATCH,
@@ -32,6 +33,7 @@ use jobbers_common::{
     settling::settle_unknown,
     task::ClaimedTask,
     task_kind::TaskKind,
+    worker::ANY_TASK,
 };
 
 use crate::{
@@ -78,23 +80,22 @@ pub(crate) async fn lease(
     let (lease, until, tasks) = (request.lease()?, Instant::now() + request.wait()?, request.tasks()?);
     let LeaseRequest { worker, queues, limit, predecessors, .. } = request;
     let workers = &app.leases.workers;
-    if !workers.claims_from(&worker, &queues) {
-        for queue in &queues {
-            app.live.check_queue(queue).await?;
-        }
-    }
+    let (queues, unknown_queues) = known_queues(&app, &worker, queues).await?;
     let program = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let claimant = Claimant {
         host: caller.map(|caller| caller.0.peer.ip().to_string()).unwrap_or_default(),
         version: program.to_owned(),
         queues: queues.clone(),
-        tasks: tasks.iter().flatten().map(TaskKind::to_string).collect(),
+        tasks: match &tasks {
+            Some(tasks) => tasks.iter().map(TaskKind::to_string).collect(),
+            None => vec![ANY_TASK.to_owned()],
+        },
         limit,
         lease,
     };
     workers.asks(&worker, claimant);
     let tasks = tasks.map(|tasks| tasks.into_iter().collect());
-    let claimer = Claimer { app: &app, worker, queues, tasks, limit, lease, predecessors };
+    let claimer = Claimer { app: &app, worker, queues, unknown_queues, tasks, limit, lease, predecessors };
     let waiting = until.saturating_duration_since(Instant::now());
     let _waiting = if waiting.is_zero() { None } else { Some(app.wait_share()?) };
     loop {
@@ -112,11 +113,43 @@ pub(crate) async fn lease(
     }
 }
 
+/// The queues of a claim that exist, and those that do not: one action of many that has no queue yet is no reason to refuse the
+/// others.
+///
+/// # Errors
+/// [`Code::UnknownQueue`] if none exists.
+async fn known_queues(
+    app: &App,
+    worker: &WorkerId,
+    queues: Vec<QueueName>,
+) -> Result<(Vec<QueueName>, Vec<QueueName>)> {
+    if app.leases.workers.claims_from(worker, &queues) {
+        return Ok((queues, Vec::new()));
+    }
+    let (mut known, mut unknown, mut refusal) = (Vec::with_capacity(queues.len()), Vec::new(), None);
+    for queue in queues {
+        match app.live.check_queue(&queue).await {
+            Ok(()) => known.push(queue),
+            Err(Error::UnknownQueue(_)) => {
+                refusal.get_or_insert(Error::UnknownQueue(queue.clone()));
+                unknown.push(queue);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match refusal {
+        Some(error) if known.is_empty() => Err(error.into()),
+        _ => Ok((known, unknown)),
+    }
+}
+
 /// A request for tasks.
 struct Claimer<'a> {
     app: &'a App,
     worker: WorkerId,
     queues: Vec<QueueName>,
+    /// Queues it names that do not exist.
+    unknown_queues: Vec<QueueName>,
     /// The kinds of tasks it knows, if it names them.
     tasks: Option<BTreeSet<TaskKind>>,
     limit: usize,
@@ -201,7 +234,7 @@ impl Claimer<'_> {
         let parents = parents.iter().map(Some).chain(std::iter::repeat(None));
         let leases =
             tasks.iter().zip(parents).map(|(task, parents)| LeasedTaskView::new(task, self.lease, parents)).collect();
-        let view = LeasesView { leases, cancel_requested, draining };
+        let view = LeasesView { leases, cancel_requested, draining, unknown_queues: self.unknown_queues.clone() };
         let mut response = JsonAnswer(view).into_response();
         if let Some(undelivered) = undelivered {
             response.extensions_mut().insert(undelivered);

@@ -373,6 +373,36 @@ async fn a_worker_is_given_what_it_knows_and_leaves_the_rest_to_others() {
 }
 
 #[tokio::test]
+async fn a_worker_that_names_no_tasks_counts_as_able_to_run_any() {
+    let server = Server::start().await;
+    let strict = json!({"name": "strict", "strict": true});
+    server.post("/queues", strict).await.expect(201);
+    let task = |id: &str| json!({"id": id, "name": "anything", "version": 3, "queue": "strict"});
+    server.post("/tasks", task("a")).await.refused(422, "no_worker");
+    let body = json!({"worker": "py", "queues": ["strict"], "limit": 2});
+    server.post("/leases", &body).await.expect(200);
+    let created = server.post("/tasks", task("a")).await.expect(201);
+    assert_eq!(created["warnings"], json!(null), "{created}");
+    let explained = server.get("/tasks/a/explain").await.expect(200);
+    let codes: Vec<&Value> = explained["reasons"].as_array().unwrap().iter().map(|reason| &reason["code"]).collect();
+    assert!(!codes.contains(&&json!("no_worker_for_task")), "{explained}");
+    let listed = server.get("/workers").await.expect(200);
+    assert_eq!(listed["workers"][0]["tasks"], json!(["*"]));
+    assert_eq!(server.post("/leases", &body).await.expect(200)["leases"][0]["id"], "a");
+}
+
+#[tokio::test]
+async fn a_claim_is_not_refused_for_one_queue_of_many_that_does_not_exist() {
+    let server = Server::start().await;
+    submit(&server, "a", json!({})).await;
+    let body = json!({"worker": "py", "queues": ["none", "default"]});
+    let answer = server.post("/leases", &body).await.expect(200);
+    assert_eq!((&answer["leases"][0]["id"], &answer["unknown_queues"]), (&json!("a"), &json!(["none"])));
+    let answer = server.post("/leases", json!({"worker": "py", "queues": ["default"]})).await.expect(200);
+    assert_eq!(answer["unknown_queues"], json!(null));
+}
+
+#[tokio::test]
 async fn a_worker_holds_no_more_of_a_queue_than_one_worker_may() {
     let server = Server::start().await;
     server.put("/queues/default", json!({"max_per_worker": 2})).await.expect(200);
