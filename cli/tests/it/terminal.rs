@@ -35,7 +35,6 @@ fn without_colours(line: &str) -> String {
 fn each_entry_of_a_list_is_one_line_of_80_columns() {
     let up = Up::start();
     let long = "the connection to db-17.eu-central.example.org was refused after several attempts\nand so on";
-    let mut names = Vec::new();
     for index in 0..3 {
         let parameters = json!({"kind": "fatal", "message": long});
         let failed = json!({"name": "fail", "parameters": parameters, "labels": {"customer": "a".repeat(60)}});
@@ -53,20 +52,8 @@ fn each_entry_of_a_list_is_one_line_of_80_columns() {
         call(&up, "/leases/extend", &json!({"worker": worker, "lease": "1m", "leases": [lease]}));
         up.jobbers(&["submit", "echo", "--delay", "1h"]).ok();
         let name = format!("every-night-at-two-{index}");
-        up.jobbers(&[
-            "schedules",
-            "put",
-            &name,
-            "--cron",
-            "0 2 * * *",
-            "--time-zone",
-            "Europe/Berlin",
-            "--task",
-            "echo",
-        ])
-        .ok();
-        names.push(name);
-        call(&up, "/workflows", &json!({"nodes": [{"id": "a", "name": "echo", "delay": "1h"}]}));
+        up.jobbers(&["schedules", "put", &name, "--cron", "0 2 * * *", "--time-zone", "Europe/Berlin", "echo"]).ok();
+        call(&up, "/workflows", &json!({"nodes": [{"id": "a", "name": "echo"}]}));
     }
     for list in ["list", "active", "scheduled", "workers", "dlq list", "workflow list", "schedules", "queues"] {
         let lines = on_terminal(&up, list);
