@@ -10,7 +10,7 @@ use std::fmt;
 use crate::{
     name::{QueueName, TaskName, WorkerId},
     task::Task,
-    worker::{RegisteredWorker, WorkerState},
+    worker::{RegisteredWorker, WorkerReport, WorkerState},
 };
 
 /// A kind of task: every worker that knows it runs it by the same name and version.
@@ -35,6 +35,12 @@ impl TaskKind {
     pub fn includes(&self, task: &Task) -> bool {
         self.name == task.name && self.version == task.version
     }
+
+    /// Whether a worker can run tasks of this kind.
+    #[must_use]
+    pub fn is_known_to(&self, report: &WorkerReport) -> bool {
+        report.takes_any() || report.tasks.contains(&self.to_string())
+    }
 }
 
 impl fmt::Display for TaskKind {
@@ -50,19 +56,14 @@ pub fn is_known_elsewhere(workers: &[RegisteredWorker], worker: &WorkerId, queue
         report.id != *worker
             && report.state == WorkerState::Running
             && report.queues.contains(queue)
-            && report.knows(kind)
+            && kind.is_known_to(report)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        gate::Gate,
-        name::RoleName,
-        time::Timestamp,
-        worker::{ANY_TASK, WorkerReport},
-    };
+    use crate::{gate::Gate, name::RoleName, time::Timestamp, worker::ANY_TASK};
 
     fn kind(version: u32) -> TaskKind {
         TaskKind { name: TaskName::new("mine").unwrap(), version }

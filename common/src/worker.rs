@@ -8,7 +8,6 @@ use crate::{
     duration,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
     registry::CatalogueId,
-    task_kind::TaskKind,
     time::Timestamp,
 };
 
@@ -76,12 +75,6 @@ impl WorkerReport {
     #[must_use]
     pub fn takes_any(&self) -> bool {
         self.tasks.iter().any(|task| task == ANY_TASK)
-    }
-
-    /// Whether it can run tasks of a kind.
-    #[must_use]
-    pub fn knows(&self, kind: &TaskKind) -> bool {
-        self.takes_any() || self.tasks.contains(&kind.to_string())
     }
 }
 

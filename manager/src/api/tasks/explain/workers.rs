@@ -47,7 +47,7 @@ pub(super) fn able_workers<'a>(
         return Err(unserved(queue, config, workers));
     }
     let wanted = TaskKind { name: task.name.clone(), version: task.version };
-    let able: Vec<_> = serving.iter().copied().filter(|worker| worker.knows(&wanted)).collect();
+    let able: Vec<_> = serving.iter().copied().filter(|worker| wanted.is_known_to(worker)).collect();
     if able.is_empty() {
         let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
         return Err(Reason::new(C::NoWorkerForTask, message).with_workers(serving.into_iter(), NAMED));
