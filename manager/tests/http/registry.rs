@@ -112,7 +112,7 @@ async fn a_task_shows_the_policy_that_holds_for_it() {
     let server = Server::start().await;
     register_resizer(server.engine.as_ref()).await;
     assert_eq!(server.get("/tasks/registry").await.expect(200)["tasks"][1]["policy"], json!({"max_retries": 7}));
-    let task = json!({"name": "resize", "version": 2, "id": "a", "parameters": {"sizes": [1]}, "retry_delay": "2s"});
+    let task = json!({"name": "resize", "version": 2, "id": "a", "parameters": {"sizes": []}, "retry_delay": "2s"});
     server.post("/tasks", &task).await.expect(201);
     let task = server.get("/tasks/a").await.expect(200);
     assert_eq!(task["policy"], json!({"retry_delay": "2s"}), "what the submission said");
