@@ -49,8 +49,8 @@ pub struct WorkflowRequest<'a> {
     #[serde(borrow, default, deserialize_with = "json::objects")]
     #[schema(max_items = 10000)]
     pub nodes: Vec<TaskRequest<'a>>,
-    /// The nodes as a Mermaid flowchart, in place of `nodes`. A node's label is a task's name with `@version`, `:queue` and
-    /// `(key=value, …)`, all but the name optional, and ` on NAME` for a signal that it waits for; `-->` waits for a completion, `-.->` for a failure, `==>` for any end.
+    /// The nodes as a Mermaid flowchart, in place of `nodes`. A node's label is a task's name with `@version`,
+    /// `@version:queue` and `(key=value, …)`, all but the name optional, and ` on NAME` for a signal that it waits for; `-->` waits for a completion, `-.->` for a failure, `==>` for any end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "flowchart TD\n  extract[\"etl.extract(day=1)\"] --> load[\"etl.load\"]")]
     pub mermaid: Option<String>,

@@ -1,55 +1,87 @@
 //! Writes flowcharts.
 
-use std::fmt::Write as _;
+use std::{collections::HashSet, fmt::Write as _};
 
-use super::{
-    is_passed_over,
-    label::{encode_entities, label_of},
-};
+use super::{entities, label, words};
 use crate::{
     lifecycle::Status,
-    workflow::{DependencyPolicy, Workflow},
+    metadata::Metadata,
+    policy::PolicyOverrides,
+    task::Priority,
+    workflow::{DependencyPolicy, Node, TaskTemplate, Workflow},
 };
 
-/// Writes a workflow as a flowchart; `statuses` are those of its nodes, in their order, or none. Retries, timeouts and the like
-/// are not in it.
+/// Most nodes that the note on what is left out names.
+const MAX_NAMED: usize = 10;
+
+/// Writes a workflow as a flowchart; `statuses` are those of its nodes, in their order, or none. What a label can't say, such
+/// as retries and timeouts, is not in it, and a comment names the nodes that have such settings.
 #[must_use]
 pub fn write(workflow: &Workflow, statuses: &[Status]) -> String {
+    let nodes = workflow.nodes();
+    let ids = ids(nodes);
     let mut text = "flowchart TD\n".to_owned();
-    for (place, node) in workflow.nodes().iter().enumerate() {
-        let label = encode_entities(&label_of(&node.task));
+    for ((place, node), id) in nodes.iter().enumerate().zip(&ids) {
+        let name = (*id != node.name.as_str()).then_some(&node.name);
+        let label = entities::encode(&label::write(&node.task, name));
         let status = statuses.get(place);
         let shown = status.map_or_else(String::new, |status| format!("{{{status}}}"));
         let class = status.map_or_else(String::new, |status| format!(":::{status}"));
-        writeln!(text, "    {}[\"{label}{shown}\"]{class}", shown_name(workflow, place)).ok();
+        writeln!(text, "    {id}[\"{label}{shown}\"]{class}").ok();
     }
-    for (place, node) in workflow.nodes().iter().enumerate() {
+    for (node, id) in nodes.iter().zip(&ids) {
         for edge in &node.depends_on {
             let arrow = match edge.policy {
                 DependencyPolicy::AbortSuccessors => "-->",
                 DependencyPolicy::RunOnError => "-.->",
                 DependencyPolicy::RunWithFailures => "==>",
             };
-            let (on, name) = (shown_name(workflow, edge.on as usize), shown_name(workflow, place));
-            writeln!(text, "    {on} {arrow} {name}").ok();
+            writeln!(text, "    {} {arrow} {id}", ids[edge.on as usize]).ok();
         }
     }
     for status in Status::ALL.into_iter().filter(|status| statuses.contains(status)) {
         writeln!(text, "    classDef {status} {}", style(status)).ok();
     }
-    text
+    text + &left_out(nodes)
 }
 
-/// A node's name where a flowchart can say it, else one made of its place.
-fn shown_name(workflow: &Workflow, place: usize) -> String {
-    let name = workflow.nodes()[place].name.as_str();
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-');
-    let has_arrow = name.contains("--") || name.contains("-.") || name.ends_with('-');
-    if name.chars().all(is_part) && !has_arrow && !is_passed_over(name) {
-        return name.to_owned();
-    }
-    format!("node-{place}")
+/// What each node is called in the flowchart: its name where Mermaid reads it as one, else one made of its place.
+fn ids(nodes: &[Node]) -> Vec<String> {
+    let names: HashSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let id = |(place, node): (usize, &Node)| {
+        let name = node.name.as_str();
+        if words::name_len(name) == Ok(name.len()) && !words::is_kept(name) {
+            return name.to_owned();
+        }
+        let mut id = format!("n{place}");
+        while names.contains(id.as_str()) {
+            id.push('_');
+        }
+        id
+    };
+    nodes.iter().enumerate().map(id).collect()
 }
+
+/// A comment on the nodes of which the flowchart does not say all.
+fn left_out(nodes: &[Node]) -> String {
+    let has_more = |task: &TaskTemplate| {
+        let TaskTemplate { priority, concurrency_key, metadata, overrides, .. } = task;
+        *priority != Priority::DEFAULT
+            || concurrency_key.is_some()
+            || *metadata != Metadata::default()
+            || *overrides != PolicyOverrides::default()
+    };
+    let mut names: Vec<&str> =
+        nodes.iter().filter(|node| has_more(&node.task)).map(|node| node.name.as_str()).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("    %% not in this chart: the priorities, policies, keys and labels of {}{more}\n", names.join(", "))
+}
+
 const fn style(status: Status) -> &'static str {
     match status {
         Status::Completed => "fill:#d7f5dd,stroke:#2e7d32",
