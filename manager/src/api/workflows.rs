@@ -34,6 +34,8 @@ use crate::{
     workflows::{self, Which},
 };
 
+/// From how many bytes on a flowchart may take some milliseconds to read.
+const LONG_FLOWCHART_BYTES: usize = 64 * 1024;
 /// How often a change is made again because another came between.
 const ATTEMPTS: usize = 100;
 /// Pages of runs that one request looks through for a name.
@@ -140,11 +142,24 @@ fn repeated(stored: &StoredRun, digest: u64) -> Result<Response> {
 /// # Errors
 /// The first problem, with its place in the request.
 pub(crate) async fn read_graph(app: &App, wanted: WorkflowRequest<'_>) -> Result<(Workflow, Vec<WarningView>)> {
-    let nodes = wanted.nodes()?;
+    let nodes = nodes_of(wanted).await?;
     let places = nodes.places();
     let warnings = check_nodes(app, &nodes.nodes).await.map_err(|problem| Nodes::locate(&places, problem))?;
     let workflow = Workflow::new(nodes.nodes).map_err(|error| Nodes::locate(&places, problem_of(&error)))?;
     Ok((workflow, warnings))
+}
+
+/// The nodes of a request. A long flowchart is read on a thread that serves no other requests.
+async fn nodes_of(wanted: WorkflowRequest<'_>) -> Result<Nodes> {
+    let WorkflowRequest { id, name, nodes, mermaid } = wanted;
+    match mermaid {
+        Some(text) if nodes.is_empty() && text.len() > LONG_FLOWCHART_BYTES => {
+            let wanted = WorkflowRequest { id, name, nodes: Vec::new(), mermaid: Some(text) };
+            let read = tokio::task::spawn_blocking(|| wanted.nodes()).await;
+            read.map_err(|error| Problem::from(Error::unavailable(format!("the flowchart was not read: {error}"))))?
+        }
+        mermaid => WorkflowRequest { id, name, nodes, mermaid }.nodes(),
+    }
 }
 
 async fn check_nodes(app: &App, nodes: &[NewNode]) -> Result<Vec<WarningView>> {

@@ -329,7 +329,7 @@ async fn a_workflow_comes_and_goes_as_a_flowchart() {
     server.get("/workflows/w?format=svg").await.refused(400, "invalid_parameter");
     for (text, says) in [
         ("flowchart TD\n  a[\"echo\"] -> b", "line 2, column 13: the arrows are"),
-        ("flowchart TD\n  a[\"echo:none\"]", "line 2, column 3: queue none does not exist"),
+        ("flowchart TD\n  a[\"echo@1:none\"]", "line 2, column 3: queue none does not exist"),
         ("flowchart TD\n  a[\"echo\"] --> b[\"echo\"]\n  b --> a", "line 2, column 17: these nodes would wait"),
     ] {
         let answer = server.post("/workflows", json!({"id": "x", "mermaid": text})).await;
@@ -340,6 +340,35 @@ async fn a_workflow_comes_and_goes_as_a_flowchart() {
     let both = json!({"mermaid": "flowchart TD", "nodes": [node("a", &json!([]))]});
     server.post("/workflows", both).await.refused(422, "invalid_request");
     server.get("/workflows/x").await.refused(404, "unknown_workflow");
+}
+
+#[tokio::test]
+async fn a_task_with_a_colon_in_its_name_comes_and_goes_as_a_flowchart() {
+    let server = Server::start().await;
+    server.put("/queues/deliver", json!({})).await.expect(200);
+    for (place, name) in ["email:deliver", "Mailer::Welcome", "a:b"].into_iter().enumerate() {
+        let (id, again) = (format!("w{place}"), format!("again{place}"));
+        server.post("/workflows", json!({"id": id, "nodes": [{"id": "end", "name": name}]})).await.expect(201);
+        let drawn = server.get(&format!("/workflows/{id}?format=mermaid")).await.text;
+        server.post("/workflows", json!({"id": again, "mermaid": drawn})).await.expect(201);
+        let graph = &server.get(&format!("/workflows/{again}")).await.expect(200)["graph"][0];
+        assert_eq!(
+            (&graph["name"], &graph["id"], &graph["queue"]),
+            (&json!(name), &json!("end"), &Value::Null),
+            "{drawn}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_long_flowchart_is_read_and_one_that_makes_too_much_is_refused() {
+    let server = Server::start().await;
+    let list = |name: &str| vec![name; 10_000].join(" & ");
+    let bomb = format!("flowchart TD\n{} --> {}", list("a"), list("b"));
+    let problem = server.post("/workflows", json!({"id": "bomb", "mermaid": bomb})).await;
+    assert!(problem.refused(422, "invalid_request")["detail"].as_str().unwrap().contains("at most 100000 edges"));
+    let long = format!("flowchart TD\n a[\"echo\"]\n %% {}", "x".repeat(100_000));
+    server.post("/workflows", json!({"id": "long", "mermaid": long})).await.expect(201);
 }
 
 #[tokio::test]
