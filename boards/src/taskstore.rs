@@ -2,8 +2,8 @@
 //!
 //! The original's document, server and Go client describe three dialects that exclude each other. This front accepts all
 //! of them. Requests are raw JSON, a form field or a query field, with keys in any case, and a task's time may be called
-//! `timespec` or `duration`. Answers have lower-case keys, which Go reads too, and both names of the time. Only the unit of
-//! time can't be read off a request, so the base URL decides it ([`Unit`]).
+//! `timespec` or `duration`. Answers have both names of the time. The unit of time, and how the other keys of an answer are
+//! spelt, can't be read off a request, so the base URL decides whether they are the document's or the server's ([`Unit`]).
 //!
 //! A task's id is its revision on the board. A request that conflicts is answered 200 with an `error`, a request that
 //! makes no sense 400 with a line of text. The front keeps no state. Bounds on the size of bodies, and on the time that
@@ -41,13 +41,13 @@ mod update;
 /// The board that all addresses of this front share.
 pub const BOARD: &str = "taskstore";
 
-/// In which unit a base URL counts time.
+/// Which dialect a base URL speaks: in which unit it counts time, and how it spells the keys of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
-    /// Milliseconds, as the original's document says.
+    /// Milliseconds and lower-case keys, as the original's document says.
     #[serde(rename = "ms")]
     Milliseconds,
-    /// Nanoseconds, as the original's server and its Go client do.
+    /// Nanoseconds and capital keys, as the original's server does. Its Go client reads both spellings.
     #[serde(rename = "ns")]
     Nanoseconds,
 }

@@ -1,4 +1,4 @@
-//! The JSON that clients get: lower-case keys, which Go's decoder reads as well as capital ones, and both names of a
+//! The JSON that clients get: keys as the document spells them or as the original's server does, and both names of a
 //! task's time.
 
 use std::{borrow::Cow, str};
@@ -9,7 +9,7 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jobbers_common::board::{BoardTask, BoardTime};
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::Unit;
 
@@ -49,26 +49,44 @@ impl<'a> TaskView<'a> {
 }
 
 /// How an update or a claim ended. One of both is `null`, or both after a claim that found no task.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(super) struct Changed<'a> {
+    unit: Unit,
     tasks: Option<&'a [TaskView<'a>]>,
     error: Option<&'a Failure>,
 }
 
 impl<'a> Changed<'a> {
     /// It succeeded.
-    pub(super) fn done(tasks: &'a [TaskView<'a>]) -> Response {
-        Json(Changed { tasks: Some(tasks), error: None }).into_response()
+    pub(super) fn done(unit: Unit, tasks: &'a [TaskView<'a>]) -> Response {
+        Json(Changed { unit, tasks: Some(tasks), error: None }).into_response()
     }
 
     /// Nothing was available.
-    pub(super) fn nothing() -> Response {
-        Json(Changed { tasks: None, error: None }).into_response()
+    pub(super) fn nothing(unit: Unit) -> Response {
+        Json(Changed { unit, tasks: None, error: None }).into_response()
     }
 
     /// Nothing changed.
-    pub(super) fn failed(error: &'a Failure) -> Response {
-        Json(Changed { tasks: None, error: Some(error) }).into_response()
+    pub(super) fn failed(unit: Unit, error: &'a Failure) -> Response {
+        Json(Changed { unit, tasks: None, error: Some(error) }).into_response()
+    }
+}
+
+/// The original's server begins these keys with capitals, its document does not. Keys of tasks are in lower case in both.
+impl Serialize for Changed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (tasks, error) = match self.unit {
+            Unit::Milliseconds => ("tasks", "error"),
+            Unit::Nanoseconds => ("Tasks", "Error"),
+        };
+        let mut answer = serializer.serialize_struct("Changed", 2)?;
+        answer.serialize_field(tasks, &self.tasks)?;
+        match (self.error, self.unit) {
+            (Some(failure), Unit::Nanoseconds) => answer.serialize_field(error, &AsServer(failure))?,
+            (failure, _) => answer.serialize_field(error, &failure)?,
+        }
+        answer.end()
     }
 }
 
@@ -79,9 +97,24 @@ pub(super) struct Failure {
     pub(super) deletes: Ids,
     pub(super) depends: Ids,
     pub(super) owned: Ids,
-    /// The Go client can't decode any, so it is absent unless something is wrong with the request.
+    /// What is wrong with the request. The Go client can't decode any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) bugs: Vec<String>,
+}
+
+/// A failure as the original's server writes it: with capitals, and `Bugs` also when it is empty.
+struct AsServer<'a>(&'a Failure);
+
+impl Serialize for AsServer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Failure { changes, deletes, depends, owned, bugs } = self.0;
+        let mut failure = serializer.serialize_struct("Failure", 5)?;
+        for (name, ids) in [("Changes", changes), ("Deletes", deletes), ("Depends", depends), ("Owned", owned)] {
+            failure.serialize_field(name, ids)?;
+        }
+        failure.serialize_field("Bugs", bugs)?;
+        failure.end()
+    }
 }
 
 /// Ids, each once, in the order in which they were asked for.
@@ -105,6 +138,28 @@ impl Serialize for Ids {
 mod tests {
     use super::*;
     use crate::BRIDGE_OWNER;
+
+    #[test]
+    fn keys_are_spelt_as_the_document_or_as_the_server_spells_them() {
+        let failure = Failure { owned: [3].into_iter().collect(), ..Failure::default() };
+        let written = |unit, error| serde_json::to_string(&Changed { unit, tasks: None, error }).unwrap();
+        for (unit, error, text) in [
+            (Unit::Milliseconds, None, r#"{"tasks":null,"error":null}"#),
+            (Unit::Nanoseconds, None, r#"{"Tasks":null,"Error":null}"#),
+            (
+                Unit::Milliseconds,
+                Some(&failure),
+                r#"{"tasks":null,"error":{"changes":[],"deletes":[],"depends":[],"owned":[3]}}"#,
+            ),
+            (
+                Unit::Nanoseconds,
+                Some(&failure),
+                r#"{"Tasks":null,"Error":{"Changes":[],"Deletes":[],"Depends":[],"Owned":[3],"Bugs":[]}}"#,
+            ),
+        ] {
+            assert_eq!(written(unit, error), text);
+        }
+    }
 
     #[test]
     fn the_id_of_a_bridge_is_read_as_the_lowest_one() {

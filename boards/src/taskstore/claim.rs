@@ -38,10 +38,10 @@ pub(super) async fn claim(State(front): State<Front>, RawQuery(query): RawQuery,
     if !taken.missing.is_empty() {
         let is_missing = |id: &i64| revision(*id).is_none_or(|id| taken.missing.contains(&id));
         let depends = depends.into_iter().filter(is_missing).collect();
-        return Ok(Changed::failed(&Failure { depends, ..Failure::default() }));
+        return Ok(Changed::failed(front.unit, &Failure { depends, ..Failure::default() }));
     }
     Ok(match &taken.task {
-        Some(task) => Changed::done(&[TaskView::of(front.unit, task)]),
-        None => Changed::nothing(),
+        Some(task) => Changed::done(front.unit, &[TaskView::of(front.unit, task)]),
+        None => Changed::nothing(front.unit),
     })
 }

@@ -42,9 +42,9 @@ pub(super) async fn update(State(front): State<Front>, RawQuery(query): RawQuery
     let commit = if is_hopeless { front.probe(&request) } else { front.commit(&request, &changes) };
     match front.boards.commit(commit).await? {
         CommitAnswer::Done(committed) => Ok(front.changed(&request, &changes, &committed, owner)),
-        CommitAnswer::Conflict(conflicts) => Ok(Changed::failed(&failure(&request, &conflicts, bugs))),
+        CommitAnswer::Conflict(conflicts) => Ok(Changed::failed(front.unit, &failure(&request, &conflicts, bugs))),
         // Not without a mark, and this has none.
-        CommitAnswer::AlreadyDone => Ok(Changed::nothing()),
+        CommitAnswer::AlreadyDone => Ok(Changed::nothing(front.unit)),
     }
 }
 
@@ -189,6 +189,6 @@ impl Front {
             .iter()
             .map(|(revision, group, data, at)| TaskView::new(self.unit, *revision, group, data, *at, owner))
             .collect();
-        Changed::done(&views)
+        Changed::done(self.unit, &views)
     }
 }

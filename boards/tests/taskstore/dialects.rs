@@ -7,6 +7,7 @@ use crate::store::{MINUTE, OWNER, Store, id};
 on_every_store!(
     a_request_is_read_from_a_body_a_form_or_the_query,
     keys_are_read_in_both_cases,
+    the_base_decides_how_keys_are_spelt,
     both_names_of_the_time_are_read_and_written,
     the_base_decides_the_unit_of_time,
     a_task_that_was_read_can_be_sent_back,
@@ -47,6 +48,20 @@ async fn keys_are_read_in_both_cases(store: Store) {
     assert_eq!(claimed["tasks"][0]["ownerid"], json!(OWNER));
     let keys: Vec<&String> = claimed["tasks"][0].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["data", "duration", "group", "id", "ownerid", "timespec"], "lower case, which Go reads too");
+}
+
+async fn the_base_decides_how_keys_are_spelt(store: Store) {
+    for (store, done, conflict) in [
+        (store.milliseconds(), r#"{"tasks":[],"error":null}"#, r#","error":{"changes":[],"deletes":[7],"#),
+        (store.clone(), r#"{"Tasks":[],"Error":null}"#, r#","Error":{"Changes":[],"Deletes":[7],"#),
+    ] {
+        let added = id(&store.add("a").await);
+        let delete = |id: i64| store.posting("/update").body(json!({"clientid": OWNER, "deletes": [id]}).to_string());
+        let refused = store.send(delete(7)).await;
+        assert!(refused.text.contains(conflict), "{}", refused.text);
+        assert_eq!(refused.text.contains("\"Bugs\":[]"), refused.text.contains("Error"), "{}", refused.text);
+        assert_eq!(store.send(delete(added)).await.text, done);
+    }
 }
 
 async fn both_names_of_the_time_are_read_and_written(store: Store) {

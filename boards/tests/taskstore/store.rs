@@ -93,12 +93,23 @@ pub(crate) struct Answer {
     pub(crate) text: String,
 }
 
+/// An answer of the address of nanoseconds, with the keys of the document: what tests compare is the same for both.
+fn as_in_the_document(answer: Value) -> Value {
+    let Value::Object(fields) = answer else { return answer };
+    let fields = fields.into_iter().filter(|(name, value)| name != "Bugs" || *value != json!([]));
+    let lower = fields.map(|(name, value)| match name.as_str() {
+        "Error" => ("error".to_owned(), as_in_the_document(value)),
+        _ => (name.to_lowercase(), value),
+    });
+    Value::Object(lower.collect())
+}
+
 impl Answer {
     /// The JSON of a success.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         assert_eq!((self.status.as_u16(), self.content_type.as_str()), (200, "application/json"), "{}", self.text);
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+        as_in_the_document(serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text)))
     }
 
     /// The line of a refusal.

@@ -21,8 +21,8 @@ impl TaskStore {
     async fn ask(&self, path: &str, body: &Value) -> Result<Vec<Shown>, Lost> {
         let asked = self.http.request(Method::POST, format!("{}{path}", self.base)).body(body.to_string()).send().await;
         let answer: Value = read(asked).await?;
-        assert!(answer["error"].is_null(), "{body}: {answer}");
-        Ok(shown(&answer["tasks"]))
+        assert!(answer["Error"].is_null(), "{body}: {answer}");
+        Ok(shown(&answer["Tasks"]))
     }
 }
 
