@@ -15,6 +15,8 @@ use tonic::Status;
 
 use super::proto::{Task, TaskRef, task_ref::Sel};
 
+/// The type that is stored for data that were given and are empty: what has neither type nor data has no data.
+const EMPTY_DATA: &str = "jobbers.empty";
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// A moment. What lies before 1677 or after 2262 becomes the first or the last moment of boards.
@@ -48,7 +50,11 @@ pub(super) fn span(from: BoardTime, to: BoardTime) -> Duration {
 /// A task to be created. Its id is ignored: ids are the board's.
 pub(super) fn create(task: Task) -> Create {
     let Task { id: _, group, data, labels, not_before, error } = task;
-    let Any { type_url, value } = data.unwrap_or_default();
+    let has_data = data.is_some();
+    let Any { mut type_url, value } = data.unwrap_or_default();
+    if has_data && type_url.is_empty() && value.is_empty() {
+        EMPTY_DATA.clone_into(&mut type_url);
+    }
     Create {
         group,
         at: not_before.as_ref().map_or(When::NOW, |at| When::At(time(at))),
@@ -60,15 +66,12 @@ pub(super) fn create(task: Task) -> Create {
 pub(super) fn task(task: BoardTask) -> Task {
     let BoardTask { revision, group, at, owner: _, content } = task;
     let Content { data, data_type, labels, error } = content;
-    let has_data = !(data.is_empty() && data_type.is_empty());
-    Task {
-        id: revision,
-        group,
-        data: has_data.then(|| Any { type_url: data_type, value: data.into() }),
-        labels,
-        not_before: Some(timestamp(at)),
-        error,
-    }
+    let data = match data_type.as_str() {
+        EMPTY_DATA => Some(Any::default()),
+        "" if data.is_empty() => None,
+        _ => Some(Any { type_url: data_type, value: data.into() }),
+    };
+    Task { id: revision, group, data, labels, not_before: Some(timestamp(at)), error }
 }
 
 /// Which tasks are meant.
@@ -120,6 +123,17 @@ mod tests {
         {
             let there = Timestamp { seconds, nanos };
             assert_eq!(timestamp(time(&there)), there);
+        }
+    }
+
+    #[test]
+    fn data_that_are_empty_are_no_missing_data() {
+        let typed = Any { type_url: "type.googleapis.com/masstasker.Test".to_owned(), value: Vec::new() };
+        for data in [None, Some(Any::default()), Some(typed), Some(Any { type_url: String::new(), value: vec![1] })] {
+            let created = create(Task { data: data.clone(), ..Task::default() });
+            let stored =
+                BoardTask { revision: 1, group: String::new(), at: BoardTime(0), owner: 0, content: created.content };
+            assert_eq!(task(stored).data, data);
         }
     }
 
