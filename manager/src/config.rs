@@ -25,9 +25,10 @@ use jobbers_process::{
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-pub use self::layer::SetArgs;
+pub use self::{grpc_address::GrpcAddress, layer::SetArgs};
 use crate::bridges::{self, Bridges};
 
+mod grpc_address;
 mod layer;
 
 /// Most workflows that are over and may be kept: half of what a store holds.
@@ -126,17 +127,16 @@ pub struct TaskStoreArgs {
 /// Where MassTasker's clients are answered.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct MassTaskerArgs {
-    /// Answer MassTasker's clients over gRPC at this address [without an address: 127.0.0.1:50053]
+    /// Answer MassTasker's clients over gRPC at this address, at :PORT, or none [without an address: 127.0.0.1:50053]
     #[arg(
         long,
         env = "MASSTASKER_LISTEN_RPC",
         value_name = "ADDRESS",
         num_args = 0..=1,
-        default_missing_value = "127.0.0.1:50053",
-        value_parser = listen::parse
+        default_missing_value = "127.0.0.1:50053"
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub masstasker_listen: Option<SocketAddr>,
+    pub masstasker_listen: Option<GrpcAddress>,
     /// Create one empty task in this group, once per store
     #[arg(long, env = "MASSTASKER_BOOTSTRAP_TASK_GROUP", value_name = "GROUP")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,8 +237,8 @@ pub struct Config {
     /// In which unit that address counts time.
     pub taskstore_unit: Unit,
     /// Where MassTasker's clients are answered.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "listen::read_if_any")]
-    pub masstasker_listen: Option<SocketAddr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masstasker_listen: Option<GrpcAddress>,
     /// The group that gets one empty task, once per store; empty for none.
     pub bootstrap_task_group: String,
     /// Most bytes of one message of MassTasker's clients.
@@ -330,8 +330,14 @@ impl Config {
     /// # Errors
     /// The first such address.
     pub fn check_addresses(&self) -> Result<(), NotLoopback> {
-        let mut addresses = [Some(self.listen), self.taskstore_listen, self.masstasker_listen].into_iter().flatten();
+        let mut addresses = [Some(self.listen), self.taskstore_listen, self.masstasker_socket()].into_iter().flatten();
         addresses.try_for_each(|address| listen::check(address, self.insecure, "--insecure"))
+    }
+
+    /// Where to listen for MassTasker's clients.
+    #[must_use]
+    pub fn masstasker_socket(&self) -> Option<SocketAddr> {
+        self.masstasker_listen.and_then(|address| address.socket(self.insecure))
     }
 
     /// How to open the store.
@@ -429,6 +435,18 @@ mod tests {
         let config = load(&["--listen", "[::1]:9", "--engine-url", "sqlite://x.db", "--insecure"]).unwrap();
         assert_eq!((config.listen, config.insecure), ("[::1]:9".parse().unwrap(), true));
         assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap(), config);
+    }
+
+    #[test]
+    fn the_default_variable_of_masstasker_stops_no_manager() {
+        let config = load(&["--masstasker-listen", ":50053"]).unwrap();
+        assert_eq!(config.masstasker_socket(), Some("127.0.0.1:50053".parse().unwrap()));
+        assert!(config.check_addresses().is_ok());
+        let open = load(&["--masstasker-listen", ":50053", "--insecure"]).unwrap();
+        assert_eq!(open.masstasker_socket(), Some("0.0.0.0:50053".parse().unwrap()));
+        assert_eq!(toml::from_str::<Config>(&open.to_toml()).unwrap(), open);
+        assert_eq!(load(&["--masstasker-listen", "none"]).unwrap().masstasker_socket(), None);
+        assert!(load(&["--masstasker-listen", "0.0.0.0:1"]).unwrap().check_addresses().is_err());
     }
 
     #[test]

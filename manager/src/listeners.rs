@@ -34,7 +34,10 @@ impl Listeners {
     pub async fn bind(config: &Config) -> Result<Self, ListenError> {
         let http = bind(config.listen, "--listen").await?;
         let taskstore = bind_if_any(config.taskstore_listen, "--taskstore-listen").await?;
-        let masstasker = bind_if_any(config.masstasker_listen, "--masstasker-listen").await?;
+        let masstasker = bind_if_any(config.masstasker_socket(), "--masstasker-listen").await?;
+        if let Some(warning) = config.masstasker_listen.and_then(|address| address.warning(config.insecure)) {
+            tracing::warn!("{warning}");
+        }
         Ok(Self { http, taskstore, masstasker })
     }
 }
