@@ -4,10 +4,10 @@ use std::{fmt, time::Duration};
 
 use jobbers_common::{
     duration,
-    limits::MAX_CATCH_UP,
     name::ScheduleName,
-    schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
+    schedule::{CatchUp, Overlap, Schedule, ScheduleError, Slots, Target, Timing},
     template::TaskTemplate,
+    time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ use crate::problem::{Code, Problem, Result};
 
 pub mod view;
 
+/// Most slots in one answer.
+pub const MAX_SLOTS_SHOWN: usize = 1_000;
+
 /// A schedule's settings. Absent fields have their defaults, also when a schedule is replaced.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +33,8 @@ pub struct ScheduleRequest<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<ScheduleName>,
-    /// When it fires, as a cron expression: five fields, or six with seconds in front. This or `every`.
+    /// When it fires, as a cron expression: five fields, six with seconds in front, or a name such as `@daily`; up to five
+    /// of them, separated by `|`. This or `every`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "0 2 * * *")]
     pub cron: Option<String>,
@@ -161,14 +165,23 @@ impl ScheduleRequest<'_> {
     }
 
     fn timing(&mut self) -> Result<Timing> {
-        match (self.cron.take(), self.every, self.time_zone.take()) {
-            (Some(_), Some(_), _) => Err(invalid("every", "can't stand beside cron: say one of them")),
-            (None, None, _) => Err(invalid("cron", "or every says when the schedule fires: say one of them")),
-            (None, Some(_), Some(_)) => Err(invalid("time_zone", "needs cron: an interval has none")),
-            (None, Some(every), None) => Ok(Timing::Every(every)),
-            (Some(expression), None, time_zone) => {
-                Ok(Timing::Cron { expression, time_zone: time_zone.unwrap_or_else(|| "UTC".to_owned()) })
-            }
+        timing_of(self.cron.take(), self.time_zone.take(), self.every).map_err(|error| problem_of(&error))
+    }
+}
+
+/// The timing of a request.
+fn timing_of(
+    cron: Option<String>,
+    time_zone: Option<String>,
+    every: Option<Duration>,
+) -> std::result::Result<Timing, ScheduleError> {
+    match (cron, every, time_zone) {
+        (Some(_), Some(_), _) => Err(ScheduleError::new("every", "can't be given beside cron: give one of them")),
+        (None, None, _) => Err(ScheduleError::new("cron", "or every says when the schedule fires: give one of them")),
+        (None, Some(_), Some(_)) => Err(ScheduleError::new("time_zone", "needs cron: an interval has none")),
+        (None, Some(every), None) => Ok(Timing::Every(every)),
+        (Some(expression), None, time_zone) => {
+            Ok(Timing::Cron { expression, time_zone: time_zone.unwrap_or_else(|| "UTC".to_owned()) })
         }
     }
 }
@@ -230,10 +243,48 @@ impl NextParams {
     /// # Errors
     /// [`Code::InvalidParameter`] for 0 or over 1,000.
     pub fn count(&self) -> Result<usize> {
-        if (1..=MAX_CATCH_UP as usize).contains(&self.count) {
-            return Ok(self.count);
-        }
-        let detail = format!("the query: count: is 1 to {MAX_CATCH_UP}, not {}", self.count);
-        Err(Problem::new(Code::InvalidParameter, detail))
+        checked_count(self.count)
     }
+}
+
+/// A timing whose slots are wanted, without a schedule.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PreviewParams {
+    /// A cron expression, as a schedule has it. This or `every`.
+    #[param(value_type = Option<String>)]
+    cron: Option<String>,
+    /// The time zone of `cron`: a name of the IANA database.
+    #[param(value_type = Option<String>, default = "UTC")]
+    time_zone: Option<String>,
+    /// An interval, as a schedule has it.
+    #[serde(default, with = "duration::text::option")]
+    #[param(value_type = Option<DurationDoc>)]
+    every: Option<Duration>,
+    /// At most this many.
+    #[serde(default = "default_slots")]
+    #[param(minimum = 1, maximum = 1000, default = 10)]
+    count: usize,
+}
+
+impl PreviewParams {
+    /// The slots after a point in time.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParameter`] with the first parameter that makes no sense.
+    pub fn slots(self, after: Timestamp) -> Result<Vec<Timestamp>> {
+        let count = checked_count(self.count)?;
+        let slots = timing_of(self.cron, self.time_zone, self.every).and_then(|timing| Slots::of(&timing));
+        let slots = slots.map_err(|error| Problem::new(Code::InvalidParameter, format!("the query: {error}")))?;
+        Ok(slots.preview(after, count).collect())
+    }
+}
+
+fn checked_count(count: usize) -> Result<usize> {
+    if (1..=MAX_SLOTS_SHOWN).contains(&count) {
+        return Ok(count);
+    }
+    let detail = format!("the query: count: is 1 to {MAX_SLOTS_SHOWN}, not {count}");
+    Err(Problem::new(Code::InvalidParameter, detail))
 }

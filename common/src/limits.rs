@@ -8,6 +8,8 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_QUEUES_PER_BATCH: usize = 100;
 /// Longest task id, task name, queue, role or worker name, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
+/// Longest kind of error, in bytes.
+pub const MAX_ERROR_KIND_BYTES: usize = 256;
 /// Most predecessors of one task.
 pub const MAX_DEPENDENCIES: usize = 1_000;
 /// Most dependencies in one submission.
@@ -110,7 +112,11 @@ pub const MAX_SCHEDULE_NAME_BYTES: usize = 80;
 pub const MAX_WORKFLOW_SCHEDULE_NAME_BYTES: usize = MAX_WORKFLOW_ID_BYTES - "schedule::".len() - 20;
 /// Largest schedule with the parameters of its tasks, as it is stored, in bytes.
 pub const MAX_SCHEDULE_BYTES: usize = 64 * 1024;
-/// Most late slots that a schedule may catch up with, and most late slots that are counted at a time.
+/// Longest cron expression, in bytes.
+pub const MAX_CRON_BYTES: usize = 256;
+/// Most expressions that one cron expression joins by `|`.
+pub const MAX_CRON_EXPRESSIONS: usize = 5;
+/// Most late slots that a schedule may catch up with.
 pub const MAX_CATCH_UP: u32 = 1_000;
 /// Longest jitter of a schedule.
 pub const MAX_JITTER: Duration = Duration::from_secs(24 * 3_600);

@@ -18,11 +18,13 @@ use crate::{
     time::Timestamp,
 };
 
+pub mod cron;
 pub mod plan;
 pub mod slots;
 mod target;
 
 pub use self::{
+    cron::Cron,
     plan::{ON_TIME, Plan},
     slots::{Slots, slot_text},
     target::{RunId, Target, WorkflowTemplate},
@@ -138,7 +140,8 @@ pub struct ScheduleError {
 }
 
 impl ScheduleError {
-    pub(crate) fn new(field: &'static str, rule: impl Into<String>) -> Self {
+    /// A field, and what it must be.
+    pub fn new(field: &'static str, rule: impl Into<String>) -> Self {
         Self { field, rule: rule.into() }
     }
 }

@@ -13,6 +13,11 @@ pub(crate) fn cut(mut text: String, most: usize) -> String {
     text
 }
 
+/// What an error shows of a text that was not understood: its beginning.
+pub(crate) fn beginning(text: &str) -> String {
+    cut(text.chars().take(40).collect(), 40)
+}
+
 /// How many bytes of a sentence about a client's request are shown at most.
 pub const MAX_SENTENCE_BYTES: usize = 1_024;
 

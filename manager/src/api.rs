@@ -122,6 +122,7 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(schedules::resume),
         routes!(schedules::run),
         routes!(schedules::next),
+        routes!(schedules::preview),
         routes!(workflows::list, workflows::submit),
         routes!(workflows::get, workflows::delete),
         routes!(workflows::cancel),

@@ -88,6 +88,7 @@ fn body(operation: &str) -> Option<Value> {
 fn query(operation: &str) -> &'static [(&'static str, &'static str)] {
     match operation {
         "delete_routing_rule" => &[("name", "send_mail")],
+        "preview_slots" => &[("cron", "0 2 * * *"), ("time_zone", "Europe/Berlin")],
         "list_board_tasks" | "delete_board_group" => &[("group", "mail")],
         _ => &[],
     }

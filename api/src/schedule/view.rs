@@ -73,7 +73,7 @@ pub struct ScheduleView {
     pub buffered_slot: Option<Rfc3339>,
     /// Slots whose task or workflow was started.
     pub fired: u64,
-    /// Slots that no manager fired in time, or that were refused. A long outage counts as at most 1,000.
+    /// Slots that no manager fired in time, or that were refused.
     pub missed: u64,
     /// Slots left out by `overlap`.
     pub skipped: u64,
@@ -296,7 +296,7 @@ impl From<&StoredSchedule> for ScheduleView {
 }
 
 /// The next slots after a point in time; none while it is paused.
-pub fn next_slots(entry: &ScheduleEntry, after: Timestamp, count: usize) -> Vec<Timestamp> {
+fn next_slots(entry: &ScheduleEntry, after: Timestamp, count: usize) -> Vec<Timestamp> {
     match Slots::of(&entry.schedule.timing) {
         Ok(slots) if !entry.schedule.paused => slots.preview(after, count).collect(),
         _ => Vec::new(),
@@ -319,5 +319,28 @@ pub struct ScheduleListView {
 #[schema(as = NextSlots)]
 pub struct NextSlotsView {
     /// From now on; none while it is paused.
+    pub slots: Vec<Rfc3339>,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl NextSlotsView {
+    /// The next slots of a schedule after a point in time, at most `count`.
+    pub fn of(entry: &ScheduleEntry, after: Timestamp, count: usize) -> Self {
+        let paused = entry.schedule.paused;
+        let slots = next_slots(entry, after, count).into_iter().map(Rfc3339).collect();
+        let note = paused.then(|| "the schedule is paused: it has no slots until it is resumed".to_owned());
+        Self { slots, paused, note }
+    }
+}
+
+/// The slots that a schedule would have.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = PreviewedSlots)]
+pub struct PreviewView {
+    /// From now on.
     pub slots: Vec<Rfc3339>,
 }

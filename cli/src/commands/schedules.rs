@@ -1,14 +1,20 @@
 //! `jobbers schedules`: what is started by cron or at an interval.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
 
 use jobbers_api::{
-    schedule::view::NextSlotsView, schedule::view::RunView, schedule::view::ScheduleListView,
-    schedule::view::ScheduleView, schedule::view::StartedView,
+    schedule::view::{NextSlotsView, PreviewView, RunView, ScheduleListView, ScheduleView, StartedView},
+    value::Rfc3339,
 };
 use jobbers_common::{
     duration,
     name::{QueueName, ScheduleName, TaskId, TaskName, WorkflowId},
+    schedule::{Slots, Timing},
 };
 use jobbers_process::exit;
 use serde::Serialize;
@@ -50,6 +56,8 @@ enum Action {
     Run(One),
     /// Print a schedule's next slots
     Next(Next),
+    /// Print the next slots of a cron expression or an interval; nothing is stored, and no manager is asked
+    Preview(Preview),
 }
 
 #[derive(Debug, clap::Args)]
@@ -82,6 +90,28 @@ struct Next {
     /// How many, up to 1,000
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: u64,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "jobbers schedules preview '0 9 * * MON-FRI' --time-zone Europe/Berlin\n\
+    jobbers schedules preview '0 9 * * MON-FRI | 0 12 * * SAT' --count 3\n\
+    jobbers schedules preview --every 90m")]
+struct Preview {
+    /// A cron expression, as `schedules put --cron` takes it
+    #[arg(value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
+    cron: Option<String>,
+    /// The time zone of the cron expression [default: UTC]
+    #[arg(long, value_name = "ZONE", requires = "cron")]
+    time_zone: Option<String>,
+    /// An interval: 30s, 15m, 1d
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    every: Option<Duration>,
+    /// How many, up to 1,000
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    count: u64,
+    /// Print the slots as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Serialize)]
@@ -120,7 +150,8 @@ struct Put {
     #[arg(long, value_name = "FILE", conflicts_with = "Task")]
     #[serde(skip)]
     workflow: Option<PathBuf>,
-    /// Fire by this cron expression: five fields, or six with seconds in front
+    /// Fire by this cron expression: five fields, six with seconds in front, or a name such as @daily; several are separated
+    /// by |
     #[arg(long, value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cron: Option<String>,
@@ -234,6 +265,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             output::done(&answer.body, one.client.json, id)?;
         }
         Some(Action::Next(next)) => print_next(next).await?,
+        Some(Action::Preview(wanted)) => preview(wanted)?,
     }
     Ok(exit::OK)
 }
@@ -357,9 +389,28 @@ async fn print_next(Next { one, count }: &Next) -> Result<(), Failure> {
     if one.client.json {
         return output::document(&answer.body);
     }
-    let NextSlotsView { slots } = answer.read()?;
-    if slots.is_empty() {
-        output::note(format_args!("schedule {} is paused", one.name));
+    let NextSlotsView { slots, note, .. } = answer.read()?;
+    if let Some(note) = note {
+        output::note(format_args!("{}: {note}", one.name));
     }
     slots.iter().try_for_each(output::line)
+}
+
+/// Prints the slots of a timing, each also as the clock of its zone shows it.
+fn preview(Preview { cron, time_zone, every, count, json }: &Preview) -> Result<(), Failure> {
+    let timing = match (cron, every) {
+        (Some(expression), _) => Timing::Cron {
+            expression: expression.clone(),
+            time_zone: time_zone.clone().unwrap_or_else(|| "UTC".to_owned()),
+        },
+        (None, every) => Timing::Every(every.unwrap_or_default()),
+    };
+    let slots = Slots::of(&timing).map_err(|error| Failure::Usage(error.to_string()))?;
+    let next = slots.preview(SystemTime::now().into(), usize::try_from(*count).unwrap_or(usize::MAX));
+    if *json {
+        let slots = next.map(Rfc3339).collect();
+        return output::document(&serde_json::to_vec(&PreviewView { slots }).unwrap_or_default());
+    }
+    let mut shown = next.map(|slot| format!("{}  {}", Rfc3339(slot), slots.local_text(slot)));
+    shown.try_for_each(|line| output::line(&line))
 }

@@ -1,6 +1,6 @@
 //! What is due of a schedule, and how its state goes on: pure functions that every manager answers alike.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -20,9 +20,9 @@ pub const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// What is due of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The slots to fire, in their order.
+    /// The slots to fire, in their order: at most [`MAX_CATCH_UP`] that are late, and those that are on time.
     pub slots: Vec<Timestamp>,
-    /// How many earlier ones are missed; an outage counts as at most [`MAX_CATCH_UP`].
+    /// How many earlier ones are missed, however long the outage was.
     pub missed: u64,
     /// Slots up to here are missed.
     pub missed_until: Timestamp,
@@ -33,19 +33,18 @@ impl Plan {
     #[must_use]
     pub fn of(slots: &Slots, catch_up: CatchUp, after: Timestamp, now: Timestamp) -> Self {
         let on_time_since = now.before(ON_TIME);
-        let (late, counted) = late_slots(slots, after, on_time_since);
         // `after` a microsecond earlier, so that a slot at the very limit is on time.
         let on_time_after = after.max(on_time_since.before(Duration::from_micros(1)));
         let on_time: Vec<Timestamp> =
             slots.preview(on_time_after, 1 + ON_TIME.as_secs() as usize).take_while(|slot| *slot <= now).collect();
         let kept = match catch_up {
             CatchUp::None => 0,
-            CatchUp::Latest => usize::from(on_time.is_empty()),
-            CatchUp::All(limit) => limit as usize,
+            CatchUp::Latest => u32::from(on_time.is_empty()),
+            CatchUp::All(limit) => limit.min(MAX_CATCH_UP),
         };
-        let given_up = late.len().saturating_sub(kept);
-        let missed = (counted - late.len() + given_up) as u64;
-        let due: Vec<Timestamp> = late.into_iter().skip(given_up).chain(on_time).collect();
+        let caught_up = slots.latest_between(after, on_time_since, kept.into());
+        let missed = slots.count_between(after, on_time_since) - caught_up.len() as u64;
+        let due: Vec<Timestamp> = caught_up.into_iter().chain(on_time).collect();
         let missed_until = due.first().map_or(on_time_since, |first| *first).before(Duration::from_micros(1));
         Self { slots: due, missed, missed_until }
     }
@@ -55,27 +54,6 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.missed == 0
     }
-}
-
-/// The latest slots after `after` and before `before`, and how many were counted.
-fn late_slots(slots: &Slots, after: Timestamp, before: Timestamp) -> (VecDeque<Timestamp>, usize) {
-    let most = MAX_CATCH_UP as usize;
-    let late: VecDeque<Timestamp> = slots.preview(after, most).take_while(|slot| *slot < before).collect();
-    let is_all =
-        late.len() < most || late.back().is_none_or(|last| slots.next_after(*last).is_none_or(|it| it >= before));
-    if is_all {
-        let counted = late.len();
-        return (late, counted);
-    }
-    let mut latest = VecDeque::with_capacity(most);
-    let mut bound = before;
-    while latest.len() < most
-        && let Some(slot) = slots.last_before(bound).filter(|slot| *slot > after)
-    {
-        latest.push_front(slot);
-        bound = slot;
-    }
-    (latest, most)
 }
 
 impl Schedule {
@@ -277,12 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_outage_is_bounded_and_keeps_the_latest_slots() {
+    fn a_long_outage_keeps_the_latest_slots_and_counts_all_others() {
         let (slots, missed) = plan(1, CatchUp::All(2), 1_000_000);
         assert_eq!(slots.len(), 2 + 11);
-        assert_eq!((slots[0], slots[12], missed), (999_988, 1_000_000, 998));
+        assert_eq!((slots[0], slots[12], missed), (999_988, 1_000_000, 999_987));
         let (slots, missed) = plan(1, CatchUp::All(MAX_CATCH_UP), 1_000_000);
-        assert_eq!((slots[0], slots.len(), missed), (998_990, 1_011, 0));
+        assert_eq!((slots[0], slots.len(), missed), (998_990, 1_011, 998_989));
+        assert_eq!(plan(60, CatchUp::All(MAX_CATCH_UP), 86_430).1, 440);
+        assert_eq!(plan(60, CatchUp::None, 86_430), (vec![], 1_440));
     }
 
     #[test]

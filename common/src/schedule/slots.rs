@@ -1,30 +1,35 @@
 //! The slots of a schedule: pure functions of its timing.
 //!
-//! Cron expressions are read by `croner`, which also knows what to do when clocks change. Where the hour or a finer field is
-//! a wildcard (`*`, `*/2`) slots follow elapsed time: a skipped hour has none, a repeated one has them twice. An expression
-//! with fixed times has each of them once a day: one that is skipped comes at the first moment after the gap, a repeated one
-//! at its first pass. Time zones are those that are built into the program, so all managers of one version agree.
+//! [`Cron`] matches the wall clock, and a zone's clock is cut into stretches ([`Stretch`]) in which it goes on evenly. Where
+//! they meet, Vixie's rule holds: an expression that follows elapsed time matches whatever the clock shows; a fixed time
+//! comes once, one that is skipped at the first moment after the gap, a repeated one at its first pass. Time zones are those
+//! that are built into the program, so all managers of one version agree.
 
 use std::time::Duration;
 
-use croner::{
-    Cron,
-    parser::{CronParser, Seconds, Year},
+use jiff::{
+    SignedDuration, Timestamp as Instant,
+    civil::DateTime,
+    tz::{Offset, TimeZone},
 };
-use jiff::{Timestamp as Instant, Zoned, tz::TimeZone};
 
-use super::{ScheduleError, Timing};
-use crate::{limits::MAX_DELAY, time::Timestamp};
+use super::{
+    Cron, ScheduleError, Timing,
+    cron::{Pass, YEARS_SEARCHED},
+};
+use crate::{limits::MAX_DELAY, text::beginning, time::Timestamp};
 
 const SECOND: i64 = 1_000_000;
 /// The search for a first slot begins here, at the start of a leap year.
 const A_LEAP_YEAR: i64 = 1_704_067_200 * SECOND;
+/// How far ahead a slot may be.
+const LONGEST_SEARCH: SignedDuration = SignedDuration::from_hours((YEARS_SEARCHED as i64 + 1) * 366 * 24);
 
 /// The slots of a timing.
 #[derive(Debug, Clone)]
 pub enum Slots {
     /// By the wall clock of a time zone.
-    Cron(Box<Cron>, TimeZone),
+    Cron(Cron, TimeZone),
     /// At every multiple of so many microseconds.
     Every(i64),
 }
@@ -39,10 +44,11 @@ impl Slots {
         match timing {
             Timing::Every(every) => read_interval(*every),
             Timing::Cron { expression, time_zone } => {
-                let slots = Self::Cron(Box::new(read_cron(expression)?), read_zone(time_zone)?);
+                let cron = Cron::read(expression).map_err(|rule| ScheduleError::new("cron", rule))?;
+                let slots = Self::Cron(cron, read_zone(time_zone)?);
                 match slots.next_after(Timestamp::from_micros(A_LEAP_YEAR)) {
                     Some(_) => Ok(slots),
-                    None => Err(ScheduleError::new("cron", format!("{expression:?} never fires"))),
+                    None => Err(ScheduleError::new("cron", format!("{expression:?} never fires in {time_zone}"))),
                 }
             }
         }
@@ -53,9 +59,11 @@ impl Slots {
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Cron(cron, zone) => {
-                let found =
-                    cron.find_next_occurrence(&zoned(after.as_micros().div_euclid(SECOND), zone)?, false).ok()?;
-                Some(timestamp(&found))
+                let from = instant(after.as_micros().div_euclid(SECOND) + 1)?;
+                let until = from.checked_add(LONGEST_SEARCH).unwrap_or(Instant::MAX);
+                let mut searched = stretches(zone, from).take_while(|stretch| stretch.start < until);
+                let found = searched.find_map(|stretch| stretch.first_slot(cron, from))?;
+                Some(Timestamp::from_micros(found.as_second().saturating_mul(SECOND)))
             }
             Self::Every(every) => {
                 let slot = after.as_micros().div_euclid(*every).checked_add(1)?.checked_mul(*every)?;
@@ -64,23 +72,55 @@ impl Slots {
         }
     }
 
-    /// The last slot before a point in time.
+    /// How many slots there are after `after` and before `before`. A cron expression takes one step for each day between.
     #[must_use]
-    pub fn last_before(&self, before: Timestamp) -> Option<Timestamp> {
-        let last = before.as_micros().checked_sub(1)?;
+    pub fn count_between(&self, after: Timestamp, before: Timestamp) -> u64 {
+        let Some(last) = before.as_micros().checked_sub(1).filter(|last| *last > after.as_micros()) else { return 0 };
         match self {
             Self::Cron(cron, zone) => {
-                // The whole second that holds the last moment before it.
-                let found = cron.find_previous_occurrence(&zoned(last.div_euclid(SECOND), zone)?, true).ok()?;
-                Some(timestamp(&found))
+                let (from, until) = (after.as_micros().div_euclid(SECOND) + 1, last.div_euclid(SECOND) + 1);
+                let Some((from, until)) = instant(from).zip(instant(until)) else { return 0 };
+                let between = stretches(zone, from).take_while(|stretch| stretch.start < until);
+                between.map(|stretch| stretch.count_slots(cron, from, until)).sum()
             }
-            Self::Every(every) => Some(Timestamp::from_micros(last.div_euclid(*every).checked_mul(*every)?)),
+            Self::Every(every) => (last.div_euclid(*every) - after.as_micros().div_euclid(*every)).unsigned_abs(),
         }
+    }
+
+    /// The latest slots after `after` and before `before`, at most `most` of them, in their order.
+    #[must_use]
+    pub fn latest_between(&self, after: Timestamp, before: Timestamp, most: u64) -> Vec<Timestamp> {
+        let most = most.min(self.count_between(after, before));
+        let is_enough = |seconds: i64| {
+            self.count_between(before.before(Duration::from_secs(seconds.unsigned_abs())).max(after), before) >= most
+        };
+        // The shortest time that holds so many of them.
+        let mut enough = 1;
+        while !is_enough(enough) {
+            enough *= 2;
+        }
+        let mut too_short = enough / 2;
+        while enough - too_short > 1 {
+            let middle = too_short.midpoint(enough);
+            if is_enough(middle) { enough = middle } else { too_short = middle }
+        }
+        let first_after = before.before(Duration::from_secs(enough.unsigned_abs())).max(after);
+        let slots = self.preview(first_after, usize::MAX).take_while(|slot| *slot < before);
+        let surplus = self.count_between(first_after, before) - most;
+        slots.skip(usize::try_from(surplus).unwrap_or(usize::MAX)).collect()
     }
 
     /// The next `count` slots after a point in time.
     pub fn preview(&self, after: Timestamp, count: usize) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.next_after(after), |slot| self.next_after(*slot)).take(count)
+    }
+
+    /// A slot as the clock of the schedule's zone shows it: `Fri 2026-11-27 09:00:00 +01:00`.
+    #[must_use]
+    pub fn local_text(&self, slot: Timestamp) -> String {
+        let zone = if let Self::Cron(_, zone) = self { zone.clone() } else { TimeZone::UTC };
+        Instant::from_microsecond(slot.as_micros())
+            .map_or_else(|_| slot.to_string(), |instant| instant.to_zoned(zone).strftime("%a %F %T %:z").to_string())
     }
 }
 
@@ -98,21 +138,9 @@ fn read_interval(every: Duration) -> Result<Slots, ScheduleError> {
     Ok(Slots::Every(crate::time::micros(every)))
 }
 
-fn read_cron(expression: &str) -> Result<Cron, ScheduleError> {
-    let fields = expression.split_ascii_whitespace().count();
-    if !(5..=6).contains(&fields) {
-        let rule =
-            format!("has five fields, or six with seconds in front, not {fields}: `0 2 * * *` fires at two at night");
-        return Err(ScheduleError::new("cron", rule));
-    }
-    let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-    parser
-        .parse(expression)
-        .map_err(|error| ScheduleError::new("cron", format!("{expression:?} can't be read: {error}")))
-}
-
 fn read_zone(name: &str) -> Result<TimeZone, ScheduleError> {
     let unknown = || {
+        let name = beginning(name);
         let rule = format!("{name:?} does not exist; write a name of the IANA database, such as Europe/Berlin or UTC");
         ScheduleError::new("time_zone", rule)
     };
@@ -120,12 +148,75 @@ fn read_zone(name: &str) -> Result<TimeZone, ScheduleError> {
     TimeZone::tzif(name, rules).map_err(|_| unknown())
 }
 
-fn zoned(second: i64, zone: &TimeZone) -> Option<Zoned> {
-    Some(Instant::from_second(second).ok()?.to_zoned(zone.clone()))
+fn instant(second: i64) -> Option<Instant> {
+    Instant::from_second(second).ok()
 }
 
-fn timestamp(zoned: &Zoned) -> Timestamp {
-    Timestamp::from_micros(zoned.timestamp().as_second().saturating_mul(SECOND))
+/// A time during which a zone's clock goes on evenly, from a change of the clock to the next.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    start: Instant,
+    end: Instant,
+    offset: Offset,
+    /// What the clock skipped when it began.
+    skipped: Option<(DateTime, DateTime)>,
+    /// Whether the clock shows what it showed before.
+    pass: Pass,
+}
+
+impl Stretch {
+    /// The first slot in it that is not before `from`.
+    fn first_slot(&self, cron: &Cron, from: Instant) -> Option<Instant> {
+        if self.start >= from && self.skips_slot(cron) {
+            return Some(self.start);
+        }
+        let (start, end) = (self.local(self.start.max(from)), self.local(self.end));
+        self.offset.to_timestamp(cron.next(self.pass, start, end)?).ok()
+    }
+
+    /// How many slots in it are not before `from` and before `until`.
+    fn count_slots(&self, cron: &Cron, from: Instant, until: Instant) -> u64 {
+        let start = self.local(self.start.max(from));
+        let matches = cron.count(self.pass, start, self.local(self.end.min(until)));
+        let second = SignedDuration::from_secs(1);
+        let has_slot_more = self.start >= from
+            && self.skips_slot(cron)
+            && cron.next(self.pass, start, start.saturating_add(second)).is_none();
+        matches + u64::from(has_slot_more)
+    }
+
+    /// Whether the clock skipped a fixed time when the stretch began.
+    fn skips_slot(&self, cron: &Cron) -> bool {
+        self.skipped.is_some_and(|(from, until)| cron.has_fixed(from, until))
+    }
+
+    /// What the clock shows.
+    fn local(&self, instant: Instant) -> DateTime {
+        self.offset.to_datetime(instant)
+    }
+}
+
+/// The stretches of a zone's clock, from the one that holds `from` on.
+fn stretches(zone: &TimeZone, from: Instant) -> impl Iterator<Item = Stretch> {
+    let moment = SignedDuration::from_nanos(1);
+    let begun = from.checked_add(moment).ok().and_then(|after| zone.preceding(after).next()).map(|it| it.timestamp());
+    let changes = zone.following(begun.unwrap_or(from)).map(|it| it.timestamp());
+    let mut begins = std::iter::once(begun.unwrap_or(Instant::MIN)).chain(changes).peekable();
+    let evenly = std::iter::from_fn(move || {
+        let start = begins.next()?;
+        Some((start, begins.peek().copied().unwrap_or(Instant::MAX)))
+    });
+    evenly.flat_map(move |(start, end)| {
+        let offset = zone.to_offset(start);
+        let before = start.checked_sub(moment).map_or(offset, |before| zone.to_offset(before));
+        let (shown, reached) = (offset.to_datetime(start), before.to_datetime(start));
+        let skipped = (reached < shown).then_some((reached, shown));
+        // Until the clock shows what it had reached, it shows everything for the second time.
+        let repeated_until = offset.to_timestamp(reached).unwrap_or(end).clamp(start, end);
+        let again = Stretch { start, end: repeated_until, offset, skipped: None, pass: Pass::Second };
+        let ahead = Stretch { start: repeated_until, end, offset, skipped, pass: Pass::First };
+        [again, ahead].into_iter().filter(|stretch| stretch.start < stretch.end)
+    })
 }
 
 #[cfg(test)]
@@ -158,7 +249,7 @@ mod tests {
         assert_eq!(next(&seconds, "2026-03-01T00:00:19.999999Z", 2), ["2026-03-01T00:00:20Z", "2026-03-01T00:00:40Z"]);
         let workdays = cron("30 9 * * MON-FRI", "America/New_York").unwrap();
         assert_eq!(next(&workdays, "2026-01-02T15:00:00Z", 1), ["2026-01-05T14:30:00Z"]);
-        for bad in ["", "* * * *", "0 0 0 1 1 * 2030", "61 * * * *", "a b c d e", "@daily", "* * * * * * *"] {
+        for bad in ["", "* * * *", "0 0 0 1 1 * 2030", "61 * * * *", "a b c d e", "@dayly", "* * * * * * *"] {
             assert_eq!(cron(bad, "UTC").unwrap_err().field, "cron", "{bad}");
         }
     }
@@ -215,17 +306,20 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_the_same_forwards_and_backwards() {
+    fn the_latest_slots_are_those_of_the_preview() {
+        let (after, before) = (at("2026-03-28T20:00:00Z"), at("2026-10-26T20:00:30Z"));
         for (expression, zone) in
             [("*/7 * * * *", "Europe/Berlin"), ("0 0,12 * * *", "America/Sao_Paulo"), ("15 4 1 * *", "Asia/Kolkata")]
         {
             let slots = cron(expression, zone).unwrap();
-            let forwards: Vec<Timestamp> = slots.preview(at("2026-03-28T20:00:00Z"), 200).collect();
-            let end = forwards[199].after(Duration::from_micros(1));
-            let mut backwards: Vec<Timestamp> =
-                std::iter::successors(slots.last_before(end), |slot| slots.last_before(*slot)).take(200).collect();
-            backwards.reverse();
-            assert_eq!(forwards, backwards, "{expression} {zone}");
+            let all: Vec<Timestamp> = slots.preview(after, usize::MAX).take_while(|slot| *slot < before).collect();
+            assert_eq!(slots.count_between(after, before), all.len() as u64, "{expression} {zone}");
+            for most in [0, 1, 3, 200] {
+                let expected = &all[all.len().saturating_sub(most)..];
+                assert_eq!(slots.latest_between(after, before, most as u64), expected, "{expression} {zone} {most}");
+            }
         }
+        let second = Slots::of(&Timing::Every(Duration::from_secs(1))).unwrap();
+        assert_eq!(second.latest_between(at("1970-01-01T00:00:01Z"), at("1970-01-01T00:00:03Z"), 9).len(), 1);
     }
 }

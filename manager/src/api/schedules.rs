@@ -11,8 +11,8 @@ use jobbers_api::{
     json,
     problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
     schedule::{
-        NextParams, ScheduleListParams, ScheduleRequest, problem_of, template,
-        view::{NextSlotsView, ScheduleListView, ScheduleView, StartedView, next_slots},
+        NextParams, PreviewParams, ScheduleListParams, ScheduleRequest, problem_of, template,
+        view::{NextSlotsView, PreviewView, ScheduleListView, ScheduleView, StartedView},
     },
     task_request::{TaskRequest, invalid},
     value::{NameDoc, Rfc3339},
@@ -207,8 +207,20 @@ pub(crate) async fn next(
 ) -> Result<Response> {
     let count = params.count()?;
     let stored = find(&app, &name).await?;
-    let slots = next_slots(&stored.entry, app.now().await?, count).into_iter().map(Rfc3339).collect();
-    Ok(axum::Json(NextSlotsView { slots }).into_response())
+    Ok(axum::Json(NextSlotsView::of(&stored.entry, app.now().await?, count)).into_response())
+}
+
+/// The slots of a timing, without a schedule
+///
+/// Nothing is stored. Say `cron`, with or without `time_zone`, or `every`.
+#[utoipa::path(
+    get, path = "/schedule-preview", tag = "schedules", operation_id = "preview_slots",
+    params(PreviewParams),
+    responses((status = 200, description = "The slots after now", body = PreviewView), ListProblems)
+)]
+pub(crate) async fn preview(State(app): State<Arc<App>>, Query(params): Query<PreviewParams>) -> Result<Response> {
+    let slots = params.slots(app.now().await?)?.into_iter().map(Rfc3339).collect();
+    Ok(axum::Json(PreviewView { slots }).into_response())
 }
 
 /// The schedule of a body, with all of it checked.

@@ -121,6 +121,14 @@ impl Bench {
 }
 
 #[tokio::test]
+async fn all_slots_of_a_long_outage_are_fired_or_counted_as_missed() {
+    let bench = Bench::with(schedule(Overlap::Allow, CatchUp::All(1_000))).await;
+    let state = bench.after(24 * 3_600 + 30).await.state;
+    assert_eq!((state.fired, state.missed), (1_000, 440));
+    assert_eq!(state.last_slot, Some(slot(24 * 3_600)));
+}
+
+#[tokio::test]
 async fn each_slot_is_fired_and_the_next_one_is_awaited() {
     let bench = Bench::with(schedule(Overlap::Allow, CatchUp::Latest)).await;
     assert_eq!(bench.after(59).await.state.fired, 0);

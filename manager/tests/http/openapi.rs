@@ -16,7 +16,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 76] = [
+const OPERATIONS: [&str; 77] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -45,6 +45,7 @@ const OPERATIONS: [&str; 76] = [
     "GET /roles",
     "GET /roles/{role}",
     "GET /routing",
+    "GET /schedule-preview",
     "GET /scheduled-tasks",
     "GET /schedules",
     "GET /schedules/{schedule}",

@@ -48,7 +48,7 @@ async fn what_makes_no_sense_is_refused_with_its_field_and_nothing_is_stored() {
         (json!({"cron": "0 0 30 2 *"}), "/cron", "never fires"),
         (json!({"cron": "every day"}), "/cron", "five fields"),
         (json!({"cron": "0 0 0 1 1 * 2030"}), "/cron", "five fields"),
-        (json!({"cron": "61 * * * *"}), "/cron", "can't be read"),
+        (json!({"cron": "61 * * * *"}), "/cron", "\"61\" in its minute, which is 0 to 59"),
         (json!({"cron": null, "time_zone": null}), "/cron", "every"),
         (json!({"every": "1h"}), "/every", "beside cron"),
         (json!({"cron": null, "every": "1h"}), "/time_zone", "interval"),
@@ -88,6 +88,47 @@ async fn what_makes_no_sense_is_refused_with_its_field_and_nothing_is_stored() {
     let problem = server.post("/schedules", large).await.refused(422, "invalid_request");
     assert!(problem["detail"].as_str().unwrap().contains("65536 bytes"), "{problem}");
     assert_eq!(server.get("/schedules").await.expect(200)["schedules"], json!([]));
+}
+
+#[tokio::test]
+async fn slots_are_previewed_without_a_schedule() {
+    let server = Server::start().await;
+    let preview = server.get("/schedule-preview?cron=0+9+1+1+*&time_zone=Europe/Berlin&count=2").await.expect(200);
+    let slots: Vec<&str> = preview["slots"].as_array().unwrap().iter().map(|slot| slot.as_str().unwrap()).collect();
+    assert!(slots.len() == 2 && slots.iter().all(|slot| slot.ends_with("-01-01T08:00:00Z")), "{slots:?}");
+    let two = server.get("/schedule-preview?cron=0+9+1+1+*%7C0+10+1+1+*&count=2").await.expect(200);
+    assert!(two["slots"][0].as_str().unwrap().ends_with("T09:00:00Z"), "{two}");
+    assert!(two["slots"][1].as_str().unwrap().ends_with("T10:00:00Z"), "{two}");
+    let hourly = server.get("/schedule-preview?every=1h").await.expect(200);
+    assert_eq!(hourly["slots"].as_array().unwrap().len(), 10);
+    for (query, says) in [
+        ("", "cron or every"),
+        ("cron=61+*+*+*+*", "\"61\" in its minute, which is 0 to 59"),
+        ("cron=@every+1h", "write every, such as every 1h"),
+        ("cron=@daily&time_zone=Mars", "\"Mars\" does not exist"),
+        ("cron=@daily&every=1h", "beside cron"),
+        ("every=1500ms", "whole seconds"),
+        ("cron=@daily&count=1001", "1 to 1000"),
+    ] {
+        let problem = server.get(&format!("/schedule-preview?{query}")).await.refused(400, "invalid_parameter");
+        assert!(problem["detail"].as_str().unwrap().contains(says), "{query}: {problem}");
+    }
+    assert_eq!(server.get("/schedules").await.expect(200)["schedules"], json!([]));
+}
+
+#[tokio::test]
+async fn a_paused_schedule_says_why_it_has_no_slots() {
+    let server = Server::start().await;
+    server.post("/schedules", yearly(&json!({"paused": true}))).await.expect(201);
+    let next = server.get("/schedules/yearly/next").await.expect(200);
+    assert_eq!((&next["slots"], &next["paused"]), (&json!([]), &json!(true)));
+    assert!(next["note"].as_str().unwrap().contains("paused"), "{next}");
+    server.post("/schedules/yearly/resume", "").await.expect(200);
+    let next = server.get("/schedules/yearly/next?count=3").await.expect(200);
+    assert_eq!(
+        (next["slots"].as_array().unwrap().len(), &next["paused"], &next["note"]),
+        (3, &json!(false), &Value::Null)
+    );
 }
 
 #[tokio::test]

@@ -361,7 +361,7 @@ mod tests {
             (quote!(retry_for = 0), "`retry_for` must be above 0"),
             (quote!(retry_on = "busy"), "is a list of texts: write retry_on"),
             (quote!(fatal_on = []), "names nothing"),
-            (quote!(fatal_on = ["two words"]), "is not a kind of error"),
+            (quote!(fatal_on = ["two\nlines"]), "is not a kind of error"),
             (quote!(on_shutdown = "explode"), "unknown variant `explode`, expected one of `finish`, `requeue`, `fail`"),
             (quote!(blocking = true), "takes no value"),
             (quote!(unlisted(yes)), "takes no value"),
@@ -384,7 +384,7 @@ mod tests {
             (quote!(unique_by = "a..b"), "`a..b` is no field"),
             (quote!(cron = 5), "`cron` is a text: write cron = \"0 2 * * *\""),
             (quote!(cron = "every day"), "`cron` has five fields"),
-            (quote!(cron = "61 * * * *"), "`cron` \"61 * * * *\" can't be read"),
+            (quote!(cron = "61 * * * *"), "`cron` has \"61\" in its minute, which is 0 to 59"),
             (quote!(cron = "0 0 30 2 *"), "`cron` \"0 0 30 2 *\" never fires"),
             (
                 quote!(cron = "0 2 * * *", time_zone = "Europe/Atlantis"),
