@@ -2,9 +2,8 @@
 
 use std::{borrow::Cow, str::FromStr};
 
-use jobbers_common::payload::Payload;
+use jobbers_common::{exact::Exact, payload::Payload};
 use serde::{Deserialize, Deserializer, de};
-use serde_json::Value;
 #[cfg(feature = "openapi")]
 use utoipa::{
     PartialSchema, ToSchema,
@@ -25,7 +24,7 @@ pub struct Condition {
     /// The value as text.
     text: String,
     /// The value as JSON, if it is.
-    json: Option<Value>,
+    json: Option<Exact>,
 }
 
 impl Condition {
@@ -35,33 +34,16 @@ impl Condition {
         if conditions.is_empty() {
             return true;
         }
-        let parameters = parameters.filter(|payload| payload.is_json()).and_then(|payload| payload.decode().ok());
-        let Some(parameters) = parameters else { return false };
-        conditions.iter().all(|condition| condition.holds(&parameters))
+        let parameters = parameters.filter(|payload| payload.is_json());
+        parameters.is_some_and(|payload| conditions.iter().all(|condition| condition.holds(payload)))
     }
 
-    fn holds(&self, parameters: &Value) -> bool {
-        let found = self.path.iter().try_fold(parameters, |value, name| step(value, name));
-        found.is_some_and(|found| match found {
-            Value::String(text) => *text == self.text || self.json.as_ref() == Some(found),
-            _ => self.json.as_ref().is_some_and(|wanted| is_equal(wanted, found)),
+    fn holds(&self, parameters: &Payload) -> bool {
+        let found = Exact::find(&parameters.bytes, self.path.iter().map(String::as_str));
+        found.is_some_and(|found| {
+            matches!(&found, Exact::Text(text) if *text == self.text) || self.json.as_ref() == Some(&found)
         })
     }
-}
-
-/// What a value holds under a name, or at a place.
-fn step<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(fields) => fields.get(name),
-        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
-        _ => None,
-    }
-}
-
-/// Whether two values are equal: `1` and `1.0` are.
-fn is_equal(a: &Value, b: &Value) -> bool {
-    let are_floats = a.is_f64() || b.is_f64();
-    a == b || (are_floats && a.as_f64().is_some() && a.as_f64() == b.as_f64())
 }
 
 impl FromStr for Condition {
@@ -81,7 +63,7 @@ impl FromStr for Condition {
         if path.iter().any(String::is_empty) {
             return Err(refused("has an empty name in its path"));
         }
-        Ok(Self { path, text: value.to_owned(), json: serde_json::from_str(value).ok() })
+        Ok(Self { path, text: value.to_owned(), json: Exact::read(value) })
     }
 }
 
@@ -119,6 +101,7 @@ mod tests {
     use super::*;
 
     const PARAMETERS: &str = r#"{"customer": 42, "vip": true, "note": "7", "empty": "", "price": 1.50, "gone": null,
+        "big": 12345678901234567890123456789, "huge": 1e400,
         "address": {"city": "La Chaux-de-Fonds", "a.b": 1}, "items": [{"sku": "A7"}, {"sku": "B=8"}], "a.b": 2}"#;
 
     fn holds(condition: &str) -> bool {
@@ -136,6 +119,11 @@ mod tests {
             "note=\"7\"",
             "empty=",
             "price=1.5",
+            "price=15e-1",
+            "big=12345678901234567890123456789",
+            "big=12345678901234567890123456789.0",
+            "huge=1e400",
+            "huge=10e399",
             "gone=null",
             "address.city=La Chaux-de-Fonds",
             "items.0.sku=A7",
@@ -149,6 +137,9 @@ mod tests {
         }
         for condition in [
             "customer=4",
+            "big=12345678901234567890123456780",
+            "huge=1e401",
+            "items.01.sku=A7",
             "customer=\"42\"",
             "vip=yes",
             "missing=null",

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
+    exact::Exact,
     limits::MAX_CONCURRENCY_KEY_BYTES,
     name::{TaskId, TaskName},
     payload::Payload,
@@ -44,16 +45,22 @@ impl ConcurrencyKey {
     }
 
     /// The key that JSON parameters give by one of their values: a top-level field by its name, any other by a JSON
-    /// pointer (RFC 6901, `/order/customer`). A text is its own key; a number or boolean is written as JSON. A value
-    /// that is too long for a key, or has control characters, is replaced by a digest. `None` if the value does not
-    /// exist.
+    /// pointer (RFC 6901, `/order/customer`). A text is its own key; a boolean is written as JSON, a number exactly and in one
+    /// form for all spellings of its value. A value that is too long for a key, or has control characters, is replaced by a
+    /// digest. `None` if the value does not exist.
     #[must_use]
     pub fn of_parameter(parameters: &Payload, parameter: &str) -> Option<Self> {
-        let value: serde_json::Value = parameters.decode().ok()?;
-        let found = if parameter.starts_with('/') { value.pointer(parameter) } else { value.get(parameter) };
+        let found = match parameter.strip_prefix('/') {
+            Some(pointer) => {
+                let names: Vec<String> =
+                    pointer.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+                Exact::find(&parameters.bytes, names.iter().map(String::as_str))
+            }
+            None => Exact::field(&parameters.bytes, parameter),
+        };
         let text = match found? {
-            serde_json::Value::String(text) => text.clone(),
-            plain @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_)) => plain.to_string(),
+            Exact::Text(text) => text,
+            plain @ (Exact::Number(_) | Exact::Bool(_)) => plain.to_string(),
             _ => return None,
         };
         let digest = || Self(format!("xxh3:{:032x}", xxh3_128(text.as_bytes())).into());
@@ -216,11 +223,31 @@ mod tests {
         assert_eq!(key(r#"{"order":{"customer":42}}"#, "/order/customer").as_deref(), Some("42"));
         assert_eq!(key(r#"{"a/b":true}"#, "/a~1b").as_deref(), Some("true"));
         assert_eq!(key(r#"{"a/b":[7]}"#, "/a~1b/0").as_deref(), Some("7"));
+        assert_eq!(key("[7]", "0"), None, "a name is not a place");
         for nothing in
             [r#"{"customer":null}"#, r#"{"customer":{}}"#, r#"{"customer":[]}"#, r#"{"customer":""}"#, "{}", "3", "no"]
         {
             assert_eq!(key(nothing, "customer"), None, "{nothing}");
         }
+    }
+
+    #[test]
+    fn two_numbers_are_two_keys_and_all_spellings_of_one_are_one() {
+        for (json, expected) in [
+            (r#"{"id":12345678901234567890123456789}"#, "12345678901234567890123456789"),
+            (r#"{"id":12345678901234567890123456780}"#, "12345678901234567890123456780"),
+            (r#"{"id":1e400}"#, "1e400"),
+            (r#"{"id":1.10}"#, "1.1"),
+            (r#"{"id":42.0}"#, "42"),
+            (r#"{"id":4.2E1}"#, "42"),
+            (r#"{"id":-0.0}"#, "0"),
+        ] {
+            assert_eq!(key(json, "id").as_deref(), Some(expected), "{json}");
+        }
+        let long = |last: char| format!(r#"{{"id":1{}{last}}}"#, "0".repeat(300));
+        let key_of = |json: String| ConcurrencyKey::of_parameter(&Payload::json(json), "id").unwrap().to_string();
+        assert!(key_of(long('1')).starts_with("xxh3:"));
+        assert_ne!(key_of(long('1')), key_of(long('2')));
     }
 
     #[test]

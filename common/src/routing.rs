@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
+    exact::Exact,
     name::{QueueName, TaskName},
     payload::Payload,
 };
@@ -145,12 +146,11 @@ pub struct Draw {
 }
 
 /// The text by which `hash` knows a top-level field of JSON parameters: the value written in canonical form, so that
-/// two spellings of one value (escapes, blanks) give the same text in every process. `None` if the field does not
-/// exist, or the parameters are not an object.
+/// two spellings of one value (escapes, blanks, `1` and `1.0`) give the same text in every process, and two numbers never
+/// do. `None` if the field does not exist, or the parameters are not an object.
 #[must_use]
 pub fn field_text(parameters: &Payload, field: &str) -> Option<String> {
-    let fields: serde_json::Map<String, serde_json::Value> = parameters.decode().ok()?;
-    fields.get(field).map(ToString::to_string)
+    Exact::field(&parameters.bytes, field).map(|value| value.to_string())
 }
 
 /// The queue of a route. `parameter` looks up a top-level field of the parameters ([`field_text`]); a task without it
@@ -241,6 +241,13 @@ mod tests {
         assert_eq!(text(r#"{"user":"A/b"}"#), text(r#"{ "user" : "\u0041\/b" }"#));
         assert_eq!(text(r#"{"user":[1, 2]}"#), Some("[1,2]".to_owned()));
         assert_eq!(text(r#"{"user":9007199254740993}"#), Some("9007199254740993".to_owned()));
+        assert_eq!(text(r#"{"user":1.10}"#), text(r#"{"user":11e-1}"#));
+        assert_ne!(
+            text(r#"{"user":12345678901234567890123456789}"#),
+            text(r#"{"user":12345678901234567890123456780}"#)
+        );
+        assert_eq!(text(r#"{"user":1e400}"#), Some("1e400".to_owned()));
+        assert_eq!(field_text(&Payload::json("[1]"), "0"), None);
         assert_ne!(text(r#"{"user":1}"#), text(r#"{"user":"1"}"#));
         assert_eq!((text(r#"{"other":1}"#), text("[1]"), text("")), (None, None, None));
     }
