@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     task_list::FilterRequest,
-    value::{NameDoc, StatusDoc},
+    value::{Asked, NameDoc, StatusDoc},
 };
 use crate::json;
 use crate::openapi::ToSchema;
@@ -16,10 +16,10 @@ use crate::openapi::ToSchema;
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelRequest {
-    /// These, at most 1,000.
+    /// These, at most 1,000. One that can't be an id is answered as unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<NameDoc>>, max_items = 1000)]
-    pub ids: Option<Vec<TaskId>>,
+    pub ids: Option<Vec<Asked<TaskId>>>,
     /// Those that match and are not over.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]
     pub filter: Option<FilterRequest>,
@@ -32,8 +32,8 @@ pub struct CancelRequest {
 impl CancelRequest {
     /// To cancel these tasks.
     #[must_use]
-    pub const fn of(ids: Vec<TaskId>) -> Self {
-        Self { ids: Some(ids), filter: None, limit: None }
+    pub fn of(ids: Vec<TaskId>) -> Self {
+        Self { ids: Some(ids.into_iter().map(Asked::from).collect()), filter: None, limit: None }
     }
 }
 
@@ -62,8 +62,8 @@ impl fmt::Display for CancelOutcome {
 #[schema(as = CancelledTask)]
 pub struct CancelledView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
-    pub id: TaskId,
+    #[schema(value_type = String)]
+    pub id: Asked<TaskId>,
     /// What the cancel did.
     pub outcome: CancelOutcome,
     /// Its status now, if it exists.
@@ -74,14 +74,14 @@ pub struct CancelledView {
 
 impl CancelledView {
     /// What a cancel did to this task.
-    pub fn new(id: &TaskId, answer: Cancelled) -> Self {
+    pub fn new(id: Asked<TaskId>, answer: Cancelled) -> Self {
         let (outcome, status) = match answer {
             Cancelled::Done => (CancelOutcome::Cancelled, Some(Status::Cancelled)),
             Cancelled::Requested => (CancelOutcome::Requested, Some(Status::Started)),
             Cancelled::AlreadyOver(status) => (CancelOutcome::AlreadyOver, Some(status)),
             Cancelled::Unknown => (CancelOutcome::Unknown, None),
         };
-        Self { id: id.clone(), outcome, status }
+        Self { id, outcome, status }
     }
 }
 
@@ -104,9 +104,10 @@ pub struct CancelReport {
 }
 
 impl CancelReport {
-    /// What a cancel did to these tasks; `more` as in [`CancelReport::more`].
-    pub fn new(ids: &[TaskId], answers: &[Cancelled], more: bool) -> Self {
-        let tasks: Vec<_> = ids.iter().zip(answers).map(|(id, answer)| CancelledView::new(id, *answer)).collect();
+    /// What a cancel did to those of these tasks whose ids are legal; `more` as in [`CancelReport::more`].
+    pub fn new(ids: &[Asked<TaskId>], answers: &[Cancelled], more: bool) -> Self {
+        let answered = Asked::with_answers(ids, answers, &Cancelled::Unknown);
+        let tasks: Vec<_> = answered.map(|(id, answer)| CancelledView::new(id, answer)).collect();
         let count = |outcome| tasks.iter().filter(|task| task.outcome == outcome).count() as u64;
         Self {
             cancelled: count(CancelOutcome::Cancelled),

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{
     task_view::{AttemptView, TaskView},
-    value::{LetterStateDoc, NameDoc, Rfc3339, StatusDoc, Word},
+    value::{Asked, LetterStateDoc, NameDoc, Rfc3339, StatusDoc, Word, version_if_any},
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
@@ -39,11 +39,13 @@ pub struct LetterParams {
     #[param(value_type = Option<NameDoc>)]
     name: Option<TaskName>,
     /// Of this version.
+    #[serde(default, deserialize_with = "version_if_any")]
     version: Option<u32>,
     /// Another spelling of `name`.
     #[param(value_type = Option<NameDoc>)]
     task_name: Option<TaskName>,
     /// Another spelling of `version`.
+    #[serde(default, deserialize_with = "version_if_any")]
     task_version: Option<u32>,
     /// That ended so: `failed`, `stalled` or `dropped`.
     #[param(value_type = Option<StatusDoc>)]
@@ -168,14 +170,15 @@ macro_rules! selecting {
         #[serde(deny_unknown_fields)]
         $(#[$meta])*
         pub struct $name {
-            /// Those of these tasks, at most 1,000: sent again is the latest of each task, deleted are all of them.
+            /// Those of these tasks, at most 1,000: sent again is the latest of each task, deleted are all of them. One that
+            /// has no dead letter, or can't be an id, changes nothing for the others.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schema(value_type = Option<Vec<NameDoc>>)]
-            pub ids: Option<Vec<TaskId>>,
+            pub ids: Option<Vec<Asked<TaskId>>>,
             /// Another spelling of `ids`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schema(value_type = Option<Vec<NameDoc>>)]
-            pub task_ids: Option<Vec<TaskId>>,
+            pub task_ids: Option<Vec<Asked<TaskId>>>,
             /// Filter: of tasks in this queue.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schema(value_type = Option<NameDoc>)]
@@ -185,14 +188,14 @@ macro_rules! selecting {
             #[schema(value_type = Option<NameDoc>)]
             pub name: Option<TaskName>,
             /// Filter: of this version.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "version_if_any")]
             pub version: Option<u32>,
             /// Another spelling of `name`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schema(value_type = Option<NameDoc>)]
             pub task_name: Option<TaskName>,
             /// Another spelling of `version`.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "version_if_any")]
             pub task_version: Option<u32>,
             /// Filter: that ended so.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,7 +305,7 @@ const fn yes() -> bool {
 
 /// The selection of a body: its ids with the name of their field, or its filter.
 fn select(
-    ids: Option<(&[TaskId], &str)>,
+    ids: Option<(&[Asked<TaskId>], &str)>,
     filter: LetterFilter,
     limit: Option<usize>,
     all: bool,
@@ -328,10 +331,11 @@ fn select(
         return Err(Problem::new(Code::BatchTooLarge, detail).at(format!("/{field}")));
     }
     let mut seen = HashSet::with_capacity(ids.len());
-    match ids.iter().position(|id| !seen.insert(id)) {
-        Some(twice) => Err(refused("a task is named twice").at(format!("/{field}/{twice}"))),
-        None => Ok(LetterSelection::Tasks(ids.to_vec())),
+    let named_once: Vec<_> = ids.iter().filter_map(Asked::legal).filter(|id| seen.insert(*id)).cloned().collect();
+    if named_once.is_empty() {
+        return Err(refused("none of these can be the id of a task").at(format!("/{field}")));
     }
+    Ok(LetterSelection::Tasks(named_once))
 }
 
 fn bound(limit: Option<usize>, all: bool) -> Result<usize> {

@@ -5,16 +5,16 @@ use std::fmt;
 use jobbers_common::{engine::TaskDeletion, name::TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::value::NameDoc;
+use super::value::{Asked, NameDoc};
 use crate::openapi::ToSchema;
 
 /// Which tasks to delete.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteRequest {
-    /// Their ids, at most 1,000.
+    /// Their ids, at most 1,000. One that can't be an id is answered as unknown.
     #[schema(value_type = Vec<NameDoc>, max_items = 1000)]
-    pub ids: Vec<TaskId>,
+    pub ids: Vec<Asked<TaskId>>,
     /// Whether a task that depended only on deleted ones is deleted too. Else it runs.
     #[serde(default = "yes")]
     #[schema(default = true)]
@@ -58,8 +58,8 @@ impl fmt::Display for DeleteOutcome {
 #[schema(as = DeletedTask)]
 pub struct DeletedView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
-    pub id: TaskId,
+    #[schema(value_type = String)]
+    pub id: Asked<TaskId>,
     /// What the deletion did.
     pub outcome: DeleteOutcome,
 }
@@ -79,11 +79,10 @@ pub struct DeleteReport {
 }
 
 impl DeleteReport {
-    /// What a deletion did to these tasks.
-    pub fn new(ids: &[TaskId], answers: &[TaskDeletion]) -> Self {
-        let outcomes = answers.iter().map(|answer| DeleteOutcome::from(*answer));
-        let tasks: Vec<_> =
-            ids.iter().zip(outcomes).map(|(id, outcome)| DeletedView { id: id.clone(), outcome }).collect();
+    /// What a deletion did to those of these tasks whose ids are legal.
+    pub fn new(ids: &[Asked<TaskId>], answers: &[TaskDeletion]) -> Self {
+        let answered = Asked::with_answers(ids, answers, &TaskDeletion::Unknown);
+        let tasks: Vec<_> = answered.map(|(id, answer)| DeletedView { id, outcome: answer.into() }).collect();
         let count = |outcome| tasks.iter().filter(|task| task.outcome == outcome).count() as u64;
         Self {
             deleted: count(DeleteOutcome::Deleted),

@@ -209,6 +209,11 @@ mod tests {
         assert_eq!((problem.code(), problem.pointer()), (Code::InvalidRequest, Some("/tasks/1")));
         let problem = decode::<Body>(br#"{"task":[]}"#).unwrap_err();
         assert!(problem.detail().contains("unknown field `task`"), "{problem:?}");
+        for long in ["x".repeat(100_000), "é".repeat(100_000)] {
+            let problem = decode::<Body>(format!(r#"{{"{long}":1}}"#).as_bytes()).unwrap_err();
+            assert!(problem.detail().len() < 1_100 && problem.detail().contains("expected `tasks`"), "{problem:?}");
+            assert!(problem.pointer().unwrap_or_default().len() < 1_100, "{problem:?}");
+        }
         let problem = decode::<Body>(b"{\"tasks\":\n[1,").unwrap_err();
         assert!(problem.code() == Code::MalformedJson && problem.detail().contains("line 2"), "{problem:?}");
     }

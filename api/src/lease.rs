@@ -3,11 +3,16 @@
 use std::time::Duration;
 
 use jobbers_common::{duration, name::TaskId, task::Fence};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde_json::value::RawValue;
 
 use super::task_request::invalid;
 use crate::openapi::ToSchema;
-use crate::problem::Result;
+use crate::{
+    json,
+    problem::{Code, Problem, Result},
+    value::{Asked, Word},
+};
 
 pub mod claim;
 pub mod extend;
@@ -38,6 +43,89 @@ impl Token {
         let canonical = self.0.parse::<u64>().ok().filter(|fence| fence.to_string() == self.0);
         Fence(canonical.unwrap_or(0))
     }
+}
+
+/// An entry of a request that names many leases: read by itself, so that one that makes no sense does not keep the others
+/// from being carried out.
+#[derive(Debug)]
+pub enum Entry<T> {
+    /// One that was read.
+    Read(T),
+    /// One that was not.
+    Refused(RefusedEntry),
+}
+
+/// Why an entry is not carried out, although others of its request are.
+#[derive(Debug)]
+pub struct RefusedEntry {
+    /// The task it names, as far as it names one.
+    pub id: Asked<TaskId>,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl RefusedEntry {
+    /// One that was read, and is refused for this. `problem` points into the entry.
+    pub fn new(id: &TaskId, problem: Problem) -> Self {
+        Self { id: id.clone().into(), problem }
+    }
+
+    /// Code, sentence and pointer for the entry at this place of the request.
+    fn answer(self, place: usize) -> (Asked<TaskId>, Word, String, String) {
+        let pointer = format!("/leases/{place}{}", self.problem.pointer().unwrap_or_default());
+        (self.id, self.problem.code().as_str().into(), self.problem.detail().to_owned(), pointer)
+    }
+}
+
+impl<T> Entry<T> {
+    /// What was read.
+    ///
+    /// # Errors
+    /// Why nothing was.
+    pub fn read(self) -> std::result::Result<T, RefusedEntry> {
+        match self {
+            Self::Read(entry) => Ok(entry),
+            Self::Refused(refused) => Err(refused),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entry<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Named {
+            id: Asked<TaskId>,
+        }
+        let text = <&RawValue>::deserialize(deserializer)?.get().as_bytes();
+        Ok(json::decode(text).map_or_else(
+            |problem| {
+                let named = json::decode_if_valid::<Named>(text);
+                let id = named.map_or_else(|| Asked::Illegal(String::new()), |named| named.id);
+                Self::Refused(RefusedEntry { id, problem })
+            },
+            Self::Read,
+        ))
+    }
+}
+
+impl<T: Serialize> Serialize for Entry<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Read(entry) => entry.serialize(serializer),
+            Self::Refused(_) => Err(ser::Error::custom("an entry that was refused is not sent")),
+        }
+    }
+}
+
+/// Refuses a second entry for one task: the first counts.
+///
+/// # Errors
+/// [`Code::InvalidRequest`].
+pub fn check_named_once(is_first: bool) -> Result<()> {
+    if is_first {
+        return Ok(());
+    }
+    Err(Problem::new(Code::InvalidRequest, "the task is named twice in one request: the first entry counts").at("/id"))
 }
 
 fn lost(id: &TaskId) -> String {

@@ -9,7 +9,7 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, StatusDoc};
+use super::value::{Asked, NameDoc, StatusDoc};
 use crate::openapi::ToSchema;
 
 /// What to count, and which tasks to look up.
@@ -19,11 +19,11 @@ pub struct StatusesRequest {
     /// Queues whose tasks are counted, at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<NameDoc>, max_items = 100)]
-    pub queues: Vec<QueueName>,
-    /// Tasks to look up, at most 1,000.
+    pub queues: Vec<Asked<QueueName>>,
+    /// Tasks to look up, at most 1,000. One that can't be an id is answered as unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<NameDoc>, max_items = 1000)]
-    pub ids: Vec<TaskId>,
+    pub ids: Vec<Asked<TaskId>>,
     /// Only tasks of these statuses. Default: all, and also tasks that do not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<StatusDoc>)]
@@ -35,8 +35,10 @@ pub struct StatusesRequest {
 #[schema(as = QueueCount)]
 pub struct QueueCountView {
     /// The queue.
-    #[schema(value_type = NameDoc)]
-    pub queue: QueueName,
+    #[schema(value_type = String)]
+    pub queue: Asked<QueueName>,
+    /// Whether it exists.
+    pub exists: bool,
     /// Tasks per status; a status without tasks is absent.
     #[schema(value_type = BTreeMap<StatusDoc, u64>)]
     pub tasks: BTreeMap<Status, u64>,
@@ -49,8 +51,8 @@ pub struct QueueCountView {
 #[schema(as = TaskStatus)]
 pub struct TaskStatusView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
-    pub id: TaskId,
+    #[schema(value_type = String)]
+    pub id: Asked<TaskId>,
     /// Its status; `null` if it does not exist.
     #[schema(value_type = Option<StatusDoc>)]
     pub status: Option<Status>,
@@ -70,24 +72,26 @@ pub struct StatusesView {
 }
 
 impl StatusesView {
-    /// The numbers of queues, and the statuses of tasks, each restricted to `only` unless that is empty.
-    pub fn new(stats: &[QueueStats], ids: &[TaskId], found: &[Option<Status>], only: &[Status]) -> Self {
+    /// The numbers of queues, `None` for one that does not exist, and the statuses of those tasks whose ids are legal, each
+    /// restricted to `only` unless that is empty.
+    pub fn new(
+        queues: &[(Asked<QueueName>, Option<QueueStats>)],
+        ids: &[Asked<TaskId>],
+        found: &[Option<Status>],
+        only: &[Status],
+    ) -> Self {
         let wants = |status: &Status| only.is_empty() || only.contains(status);
-        let queue = |stats: &QueueStats| {
-            let tasks: BTreeMap<_, _> = stats
-                .tasks
-                .iter()
-                .filter(|(status, _)| wants(status))
-                .map(|(status, count)| (*status, *count))
-                .collect();
-            QueueCountView { queue: stats.queue.clone(), total: tasks.values().sum(), tasks }
+        let queue = |(name, stats): &(Asked<QueueName>, Option<QueueStats>)| {
+            let counts = stats.iter().flat_map(|stats| &stats.tasks).filter(|(status, _)| wants(status));
+            let tasks: BTreeMap<_, _> = counts.map(|(status, count)| (*status, *count)).collect();
+            QueueCountView { queue: name.clone(), exists: stats.is_some(), total: tasks.values().sum(), tasks }
         };
-        let asked = ids.iter().zip(found).map(|(id, status)| TaskStatusView { id: id.clone(), status: *status });
+        let asked = Asked::with_answers(ids, found, &None).map(|(id, status)| TaskStatusView { id, status });
         let tasks: Vec<_> = asked.filter(|task| task.status.as_ref().map_or(only.is_empty(), wants)).collect();
         let mut count = BTreeMap::new();
         for status in tasks.iter().filter_map(|task| task.status) {
             *count.entry(status).or_insert(0) += 1;
         }
-        Self { queues: stats.iter().map(queue).collect(), tasks, count }
+        Self { queues: queues.iter().map(queue).collect(), tasks, count }
     }
 }

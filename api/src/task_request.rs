@@ -147,11 +147,11 @@ pub struct TaskRequest<'a> {
     /// The only kinds of errors that are retried: as the task names them (`rate_limited`), an error type or its path, or
     /// how the attempt failed (`error`, `timeout`, `panic`). Time limits are not asked for here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<NameDoc>>, max_items = 64)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 64)]
     pub retry_on: Option<Vec<ErrorKind>>,
     /// Kinds of errors that are never retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<NameDoc>>, max_items = 64)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 64)]
     pub fatal_on: Option<Vec<ErrorKind>>,
     /// Longest one attempt may run.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]

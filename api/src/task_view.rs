@@ -256,11 +256,11 @@ pub struct PolicyView {
     pub retry_for: Option<String>,
     /// The only kinds of errors that are retried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<NameDoc>>)]
+    #[schema(value_type = Option<Vec<String>>)]
     pub retry_on: Option<Vec<ErrorKind>>,
     /// Kinds of errors that are never retried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<NameDoc>>)]
+    #[schema(value_type = Option<Vec<String>>)]
     pub fatal_on: Option<Vec<ErrorKind>>,
     /// Longest one attempt may run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -393,7 +393,7 @@ pub struct AttemptView {
     pub kind: Word,
     /// What sort of error it was, as the task names it: a word, or the path of an error type.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NameDoc>)]
+    #[schema(value_type = Option<String>)]
     pub error_kind: Option<ErrorKind>,
     /// What was said.
     pub message: String,

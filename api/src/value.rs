@@ -13,6 +13,7 @@ use jobbers_common::{
     workflow::RunState,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
 #[cfg(feature = "openapi")]
 use utoipa::{
     PartialSchema, ToSchema,
@@ -56,6 +57,81 @@ pub fn version_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     Ok(Option::<Version>::deserialize(deserializer)?.map(|version| version.0))
 }
 
+/// A name or an id in a list of a request: one of many, so one that can't be any does not refuse the others. It names nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked<T> {
+    /// A legal one.
+    Legal(T),
+    /// The beginning of what was sent in its place.
+    Illegal(String),
+}
+
+/// How much of an illegal name an answer repeats, in characters.
+const EXCERPT: usize = 64;
+
+impl<T> Asked<T> {
+    /// The name, if it can be one.
+    pub const fn legal(&self) -> Option<&T> {
+        match self {
+            Self::Legal(name) => Some(name),
+            Self::Illegal(_) => None,
+        }
+    }
+
+    /// The legal ones among them, in their order.
+    pub fn all_legal(asked: &[Self]) -> Vec<T>
+    where
+        T: Clone,
+    {
+        asked.iter().filter_map(|it| it.legal().cloned()).collect()
+    }
+
+    /// Each with its answer: `answers` are those of the legal ones, in their order; the others get `otherwise`.
+    pub fn with_answers<A: Clone>(asked: &[Self], answers: &[A], otherwise: &A) -> impl Iterator<Item = (Self, A)>
+    where
+        T: Clone,
+    {
+        let mut answers = answers.iter();
+        asked.iter().map(move |it| {
+            let answer = it.legal().and_then(|_| answers.next()).unwrap_or(otherwise);
+            (it.clone(), answer.clone())
+        })
+    }
+}
+
+impl<T> From<T> for Asked<T> {
+    fn from(name: T) -> Self {
+        Self::Legal(name)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Asked<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Legal(name) => name.fmt(f),
+            Self::Illegal(text) => text.fmt(f),
+        }
+    }
+}
+
+impl<T: fmt::Display> Serialize for Asked<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de, T: FromStr> Deserialize<'de> for Asked<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text: Option<String> = serde_json::from_str(raw.get()).ok();
+        let legal = text.as_deref().and_then(|text| text.parse().ok());
+        Ok(legal.map_or_else(
+            || Self::Illegal(text.as_deref().unwrap_or(raw.get()).chars().take(EXCERPT).collect()),
+            Self::Legal,
+        ))
+    }
+}
+
 /// A point in time, RFC 3339 with microseconds, e.g. `2026-11-21T08:30:00.25Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rfc3339(pub Timestamp);
@@ -84,11 +160,19 @@ impl Serialize for Rfc3339 {
 impl<'de> Deserialize<'de> for Rfc3339 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let at = jiff::Timestamp::from_str(&text).map_err(|_| {
+        let at = jiff::Timestamp::from_str(&text).ok().or_else(|| clamped(&text)).ok_or_else(|| {
+            let text: String = text.chars().take(EXCERPT).collect();
             de::Error::custom(format_args!("{text:?} is not a time of RFC 3339 such as 2026-11-21T08:30:00Z"))
         })?;
         Ok(Self(Timestamp::from_micros(at.as_microsecond())))
     }
+}
+
+/// The last or the first time of the type, for a time of RFC 3339 within a day of its ends, which it does not hold.
+fn clamped(text: &str) -> Option<jiff::Timestamp> {
+    let pieces = jiff::fmt::temporal::Pieces::parse(text).ok()?;
+    pieces.time().zip(pieces.offset())?;
+    Some(if pieces.date().year() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX })
 }
 
 impl From<Rfc3339> for jiff::Timestamp {

@@ -1,4 +1,5 @@
-//! What sort of error an attempt met, as its author names it: `rate_limited`, or the path of an error type.
+//! What sort of error an attempt met, as its author or language names it: `rate_limited`, `core::num::ParseIntError`,
+//! `App\\Exceptions\\NotFound`, `com.acme.Job$Inner`.
 //!
 //! A policy lists kinds to retry or to give up on; dead letters are grouped by them. This says nothing about how an
 //! attempt ended: that is [`crate::task::FailureKind`], whose names may stand in the same lists.
@@ -7,32 +8,35 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::limits::MAX_NAME_BYTES;
+use crate::{limits::MAX_ERROR_KIND_BYTES, text::beginning};
 
-/// A kind of error: 1 to 128 bytes of `[A-Za-z0-9._:/-]`.
+/// A kind of error: 1 to 256 bytes without control characters, and no blank at either end.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorKind(Cow<'static, str>);
 
 /// Why a text is no kind of error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a kind of error: 1 to 128 characters of A-Z a-z 0-9 . _ : / -")]
+#[error(
+    "{0:?} is not a kind of error: it is 1 to {MAX_ERROR_KIND_BYTES} bytes without control characters, and no blank is at \
+     either end"
+)]
 pub struct ErrorKindError(String);
 
-const fn is_legal(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'/' | b'-')
-}
+/// What separates the parts of a type's name in one language or another: `a::B`, `a.B`, `a\\B`, `A$B`, `a/B`.
+const SEPARATORS: [&str; 5] = ["::", ".", "\\", "$", "/"];
 
 impl ErrorKind {
     /// Checks `text`.
     ///
     /// # Errors
-    /// [`ErrorKindError`] unless it is 1 to 128 bytes of `[A-Za-z0-9._:/-]`.
+    /// [`ErrorKindError`] unless it is 1 to 256 bytes without control characters, and no blank is at either end.
     pub fn new(text: impl Into<String>) -> Result<Self, ErrorKindError> {
         let text = text.into();
-        if (1..=MAX_NAME_BYTES).contains(&text.len()) && text.bytes().all(is_legal) {
+        let is_legal = text.trim() == text && !text.contains(char::is_control);
+        if (1..=MAX_ERROR_KIND_BYTES).contains(&text.len()) && is_legal {
             return Ok(Self(Cow::Owned(text)));
         }
-        Err(ErrorKindError(text.chars().take(160).collect()))
+        Err(ErrorKindError(beginning(&text)))
     }
 
     /// A constant that has been checked: `#[task]` writes these.
@@ -42,21 +46,22 @@ impl ErrorKind {
         Self(Cow::Borrowed(text))
     }
 
-    /// Makes a kind of any text: each run of characters it can't hold becomes one `_`, and what is too long is cut.
-    /// `None` when nothing legal is in it.
+    /// Makes a kind of any text: each run of control characters becomes one `_`, and what is too long is cut. `None` when
+    /// nothing else is in it.
     #[must_use]
     pub fn lossy(text: &str) -> Option<Self> {
-        let mut kind = String::with_capacity(text.len().min(MAX_NAME_BYTES));
+        let mut kind = String::with_capacity(text.len().min(MAX_ERROR_KIND_BYTES));
         for char in text.trim().chars() {
-            if kind.len() == MAX_NAME_BYTES {
+            if kind.len() + char.len_utf8() > MAX_ERROR_KIND_BYTES {
                 break;
             }
-            match u8::try_from(char) {
-                Ok(byte) if is_legal(byte) => kind.push(char),
-                _ if kind.ends_with('_') => {}
-                _ => kind.push('_'),
+            match char.is_control() {
+                false => kind.push(char),
+                true if kind.ends_with('_') => {}
+                true => kind.push('_'),
             }
         }
+        kind.truncate(kind.trim_end().len());
         kind.bytes().any(|byte| byte != b'_').then_some(Self(Cow::Owned(kind)))
     }
 
@@ -74,11 +79,12 @@ impl ErrorKind {
     }
 
     /// Whether `listed`, an entry of a policy's list, means this kind: it is the same, or its last part, as
-    /// `ParseIntError` is of `core::num::ParseIntError`.
+    /// `ParseIntError` is of `core::num::ParseIntError` and `NotFound` of `App\\Exceptions\\NotFound`.
     #[must_use]
     pub fn is_meant_by(&self, listed: &Self) -> bool {
         let (own, listed) = (self.as_str(), listed.as_str());
-        own.strip_suffix(listed).is_some_and(|before| before.is_empty() || before.ends_with("::"))
+        let is_last_part = |before: &str| SEPARATORS.iter().any(|separator| before.ends_with(separator));
+        own.strip_suffix(listed).is_some_and(|before| before.is_empty() || is_last_part(before))
     }
 }
 
@@ -119,18 +125,57 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_languages_call_their_exceptions_is_a_kind() {
+        for text in [
+            "rate_limited",
+            "App\\Exceptions\\NotFound",
+            "com.acme.Job$Inner",
+            "TimeoutError: 30s",
+            "[Ljava.lang.String;",
+            "Ошибка времени",
+            "List<Foo>",
+        ] {
+            assert_eq!(ErrorKind::new(text).unwrap().as_str(), text);
+            assert_eq!(ErrorKind::lossy(text), ErrorKind::new(text).ok());
+        }
+        let longest = "x".repeat(MAX_ERROR_KIND_BYTES);
+        assert!(ErrorKind::new(longest.as_str()).is_ok());
+        for text in ["", " ", " a", "a ", "a\nb", "a\u{1b}[2J", "\u{9b}2J", "a\u{7f}", &(longest + "x")] {
+            let error = ErrorKind::new(text).unwrap_err().to_string();
+            assert!(error.contains("256 bytes without control characters") && error.len() < 250, "{error}");
+        }
+    }
+
+    #[test]
     fn any_text_becomes_a_kind_that_can_be_stored() {
         for (text, kind) in [
             ("rate_limited", Some("rate_limited")),
-            (" too  many\nrequests! ", Some("too_many_requests_")),
-            ("ünknown", Some("_nknown")),
+            (" too  many\n\trequests! ", Some("too  many_requests!")),
+            ("\u{1b}[31mred", Some("_[31mred")),
             ("", None),
-            ("§§", None),
+            ("\n\0", None),
         ] {
             assert_eq!(ErrorKind::lossy(text).as_ref().map(ErrorKind::as_str), kind, "{text:?}");
         }
-        let long = ErrorKind::lossy(&"é1".repeat(500)).unwrap();
-        assert_eq!(ErrorKind::new(long.as_str()), Ok(long));
+        for text in ["é1", "a b", "  ", "\0x"] {
+            let long = ErrorKind::lossy(&format!("k{}", text.repeat(500))).unwrap();
+            assert_eq!(ErrorKind::new(long.as_str()), Ok(long));
+        }
+    }
+
+    #[test]
+    fn a_list_means_a_kind_by_its_last_part_in_any_language() {
+        let kind = |text: &str| ErrorKind::new(text).unwrap();
+        for (own, listed) in [
+            ("App\\Exceptions\\NotFound", "NotFound"),
+            ("com.acme.Job$Inner", "Inner"),
+            ("com.acme.Job$Inner", "Job$Inner"),
+            ("requests.exceptions.Timeout", "Timeout"),
+            ("Net::ReadTimeout", "ReadTimeout"),
+        ] {
+            assert!(kind(own).is_meant_by(&kind(listed)), "{own} {listed}");
+        }
+        assert!(!kind("com.acme.MyTimeout").is_meant_by(&kind("Timeout")));
     }
 
     #[test]

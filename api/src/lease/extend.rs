@@ -12,14 +12,14 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Token, lease_or_default, lost};
+use super::{Entry, RefusedEntry, Token, lease_or_default, lost};
 use crate::openapi::ToSchema;
 use crate::{
     json,
     payload::Sent,
     problem::{Code, Result},
     task_request::invalid,
-    value::{AnyJsonDoc, DurationDoc, NameDoc, Word},
+    value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, Word},
 };
 
 /// Leases to extend.
@@ -34,9 +34,9 @@ pub struct ExtendRequest<'a> {
     #[schema(value_type = Option<DurationDoc>)]
     pub lease: Option<Duration>,
     /// 1 to 1,000 leases.
-    #[serde(borrow, deserialize_with = "json::objects")]
-    #[schema(min_items = 1, max_items = 1000)]
-    pub leases: Vec<ExtensionRequest<'a>>,
+    #[serde(borrow)]
+    #[schema(value_type = Vec<ExtensionRequest>, min_items = 1, max_items = 1000)]
+    pub leases: Vec<Entry<ExtensionRequest<'a>>>,
 }
 
 impl ExtendRequest<'_> {
@@ -120,9 +120,13 @@ pub struct ExtendedListView {
 }
 
 impl ExtendedListView {
-    /// What the store answered for these tasks.
-    pub fn new(ids: &[TaskId], answers: &[ExtendAnswer]) -> Self {
-        let leases = ids.iter().zip(answers).map(|(id, answer)| ExtendedView::new(id.clone(), *answer));
+    /// What the store answered for the entries that were carried out, and why the others were not.
+    pub fn new(entries: Vec<std::result::Result<TaskId, RefusedEntry>>, answers: &[ExtendAnswer]) -> Self {
+        let mut answers = answers.iter();
+        let leases = entries.into_iter().enumerate().map(|(place, entry)| match entry {
+            Ok(id) => ExtendedView::new(id, *answers.next().unwrap_or(&ExtendAnswer::LeaseLost)),
+            Err(refused) => ExtendedView::refused(refused, place),
+        });
         Self { leases: leases.collect() }
     }
 }
@@ -132,31 +136,41 @@ impl ExtendedListView {
 #[schema(as = ExtendedLease)]
 pub struct ExtendedView {
     /// The task.
-    #[schema(value_type = NameDoc)]
-    pub id: TaskId,
+    #[schema(value_type = String)]
+    pub id: Asked<TaskId>,
     /// Whether the lease goes on, under the same token.
     pub extended: bool,
     /// Whether the task's cancel is requested: stop it, and return it.
     pub cancel_requested: bool,
-    /// Why it does not go on: `lease_lost`. Stop the task; nothing it does counts any more.
+    /// Why it does not go on. `lease_lost`: stop the task; nothing it does counts any more. With another code the entry was
+    /// refused, and the lease is as it was: correct it and send it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Code>)]
     pub code: Option<Word>,
     /// The same in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The field of the request that is to be corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
 }
 
 impl ExtendedView {
     fn new(id: TaskId, answer: ExtendAnswer) -> Self {
         match answer {
             ExtendAnswer::Extended { cancel_requested } => {
-                Self { id, extended: true, cancel_requested, code: None, detail: None }
+                Self { id: id.into(), extended: true, cancel_requested, code: None, detail: None, pointer: None }
             }
             ExtendAnswer::LeaseLost => {
                 let (code, detail) = (Some(Code::LeaseLost.as_str().into()), Some(lost(&id)));
-                Self { id, extended: false, cancel_requested: false, code, detail }
+                Self { id: id.into(), extended: false, cancel_requested: false, code, detail, pointer: None }
             }
         }
+    }
+
+    fn refused(entry: RefusedEntry, place: usize) -> Self {
+        let (id, code, detail, pointer) = entry.answer(place);
+        let (code, detail, pointer) = (Some(code), Some(detail), Some(pointer));
+        Self { id, extended: false, cancel_requested: false, code, detail, pointer }
     }
 }

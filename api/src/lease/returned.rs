@@ -14,14 +14,14 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Token, lost};
+use super::{Entry, RefusedEntry, Token, lost};
 use crate::openapi::ToSchema;
 use crate::{
     json,
     payload::Sent,
     problem::{Code, Result},
     task_request::invalid,
-    value::{AnyJsonDoc, DurationDoc, NameDoc, StatusDoc, Word},
+    value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, StatusDoc, Word},
 };
 
 /// Tasks to return.
@@ -32,9 +32,9 @@ pub struct ReturnRequest<'a> {
     #[schema(value_type = NameDoc)]
     pub worker: WorkerId,
     /// 1 to 1,000 tasks.
-    #[serde(borrow, deserialize_with = "json::objects")]
-    #[schema(min_items = 1, max_items = 1000)]
-    pub leases: Vec<ReturnedRequest<'a>>,
+    #[serde(borrow)]
+    #[schema(value_type = Vec<ReturnedRequest>, min_items = 1, max_items = 1000)]
+    pub leases: Vec<Entry<ReturnedRequest<'a>>>,
 }
 
 /// A task to return.
@@ -93,9 +93,10 @@ pub struct ErrorRequest {
     /// What went wrong, in words. Cut at 4 KiB.
     #[serde(default)]
     pub message: String,
-    /// What sort of error it is, as `retry_on` and `fatal_on` of a submission name it.
+    /// What sort of error it is, as `retry_on` and `fatal_on` of a submission name it: your own word, or the class of the
+    /// exception. Without control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NameDoc>, example = "rate_limited")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256, example = "rate_limited")]
     pub kind: Option<ErrorKind>,
     /// Whether no further attempt can help: then there is none.
     #[serde(default)]
@@ -155,9 +156,13 @@ pub struct ReturnedListView {
 }
 
 impl ReturnedListView {
-    /// What the store answered for these tasks.
-    pub fn new(ids: &[TaskId], answers: &[SettleAnswer]) -> Self {
-        let leases = ids.iter().zip(answers).map(|(id, answer)| ReturnedView::new(id.clone(), *answer));
+    /// What the store answered for the entries that were carried out, and why the others were not.
+    pub fn new(entries: Vec<std::result::Result<TaskId, RefusedEntry>>, answers: &[SettleAnswer]) -> Self {
+        let mut answers = answers.iter();
+        let leases = entries.into_iter().enumerate().map(|(place, entry)| match entry {
+            Ok(id) => ReturnedView::new(id, *answers.next().unwrap_or(&SettleAnswer::LeaseLost)),
+            Err(refused) => ReturnedView::refused(refused, place),
+        });
         Self { leases: leases.collect() }
     }
 
@@ -172,33 +177,43 @@ impl ReturnedListView {
 #[schema(as = ReturnedTask)]
 pub struct ReturnedView {
     /// The task.
-    #[schema(value_type = NameDoc)]
-    pub id: TaskId,
+    #[schema(value_type = String)]
+    pub id: Asked<TaskId>,
     /// Whether the store took it. The one that ended its task is taken again when it says the same, to the same effect.
     pub accepted: bool,
     /// The task's status then; `cancelled` if its cancel was requested before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<StatusDoc>)]
     pub status: Option<Status>,
-    /// Why it was not taken: `lease_lost`, also for another outcome, result or error than the stored one. Nothing changed.
+    /// Why it was not taken; nothing changed. `lease_lost`: the lease is over, or another outcome, result or error is stored.
+    /// With another code the entry was refused, and the task is still leased: correct it and send it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Code>)]
     pub code: Option<Word>,
     /// The same in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The field of the request that is to be corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
 }
 
 impl ReturnedView {
     fn new(id: TaskId, answer: SettleAnswer) -> Self {
         match answer {
             SettleAnswer::Accepted(status) => {
-                Self { id, accepted: true, status: Some(status), code: None, detail: None }
+                Self { id: id.into(), accepted: true, status: Some(status), code: None, detail: None, pointer: None }
             }
             SettleAnswer::LeaseLost => {
                 let (code, detail) = (Some(Code::LeaseLost.as_str().into()), Some(lost(&id)));
-                Self { id, accepted: false, status: None, code, detail }
+                Self { id: id.into(), accepted: false, status: None, code, detail, pointer: None }
             }
         }
+    }
+
+    fn refused(entry: RefusedEntry, place: usize) -> Self {
+        let (id, code, detail, pointer) = entry.answer(place);
+        let (code, detail, pointer) = (Some(code), Some(detail), Some(pointer));
+        Self { id, accepted: false, status: None, code, detail, pointer }
     }
 }

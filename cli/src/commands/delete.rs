@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::delete::{DeleteOutcome, DeleteReport, DeleteRequest};
+use jobbers_api::{
+    delete::{DeleteOutcome, DeleteReport, DeleteRequest},
+    value::Asked,
+};
 use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use jobbers_process::exit;
 
@@ -32,7 +35,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let mut is_whole = true;
     for ids in args.ids.chunks(MAX_BATCH) {
-        let request = DeleteRequest { ids: ids.to_vec(), cascade: !args.no_cascade };
+        let request = DeleteRequest { ids: ids.iter().cloned().map(Asked::from).collect(), cascade: !args.no_cascade };
         let answer = client.post("/tasks/delete", Some(&request)).await?;
         let report: DeleteReport = answer.read()?;
         if args.client.json {

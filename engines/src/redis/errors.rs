@@ -13,6 +13,11 @@ use super::{
     state::{count, part, worker},
 };
 
+/// Ends the kind of an error.
+const END_OF_KIND: char = ';';
+/// Written in place of that character within a kind, which has no control characters.
+const SEMICOLON_IN_KIND: &str = "\u{1}";
+
 fn corrupt(what: &str) -> Error {
     Error::Corrupt(format!("a task's {what} can't be read"))
 }
@@ -27,7 +32,13 @@ pub(super) fn write_failure(failure: &AttemptFailure, into: &mut Vec<u8>) {
 
 fn kind_text(kind: FailureKind, error_kind: Option<&ErrorKind>) -> String {
     let letter = letter_of(kind);
-    error_kind.map_or_else(|| letter.to_string(), |error_kind| format!("{}{error_kind};", letter.to_ascii_uppercase()))
+    error_kind.map_or_else(
+        || letter.to_string(),
+        |error_kind| {
+            let text = error_kind.as_str().replace(END_OF_KIND, SEMICOLON_IN_KIND);
+            format!("{}{text}{END_OF_KIND}", letter.to_ascii_uppercase())
+        },
+    )
 }
 
 /// The letter that stores a kind of failure. A capital is followed by the kind of error and a `;`.
@@ -86,7 +97,7 @@ fn read_error(entry: &[u8]) -> Result<AttemptError> {
     let mut error_kind = None;
     if letter.is_ascii_uppercase() {
         let split = message.iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("error"))?;
-        let text = String::from_utf8_lossy(&message[..split]);
+        let text = String::from_utf8_lossy(&message[..split]).replace(SEMICOLON_IN_KIND, ";");
         error_kind = Some(ErrorKind::new(text).map_err(|_| corrupt("error"))?);
         message = &message[split + 1..];
     }

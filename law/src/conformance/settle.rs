@@ -6,7 +6,7 @@ use jobbers_common::{
     engine::{Cycle, Error, Outcome, SettleAnswer, Settlement},
     error_kind::ErrorKind,
     lifecycle::Status,
-    limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERRORS_KEPT},
+    limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERROR_KIND_BYTES, MAX_ERRORS_KEPT},
     payload::Payload,
     policy::{Exhausted, PolicyOverrides, Tries},
     task::{AttemptError, AttemptFailure, FailureKind, Fence, NewTask},
@@ -167,7 +167,19 @@ pub async fn a_failed_task_keeps_its_errors_and_parameters(f: Fixture) {
 
 pub async fn an_error_keeps_its_kind(f: Fixture) {
     f.submit_ids(&["a"]).await;
-    let kinds = [None, ErrorKind::new("app::mail::Refused").ok(), ErrorKind::new("x".repeat(128)).ok()];
+    let longest = "x".repeat(MAX_ERROR_KIND_BYTES);
+    let words = [
+        "app::mail::Refused",
+        "App\\Exceptions\\NotFound",
+        "[Ljava.lang.String;",
+        ";;",
+        "TimeoutError: 30s",
+        "é—ß",
+        &longest,
+    ];
+    let words = words.map(|word| ErrorKind::new(word).ok());
+    let kinds: Vec<Option<ErrorKind>> = std::iter::once(None).chain(words).collect();
+    assert_eq!(kinds.iter().flatten().count(), 7);
     for kind in kinds.clone() {
         let claimed = f.claim_one().await;
         let failure = failure(&format!("E;;{}", "m".repeat(MAX_ERROR_BYTES))).of(kind);

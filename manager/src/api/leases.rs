@@ -1,7 +1,7 @@
 //! `/leases`: workers in any language claim tasks, keep their leases, and return them.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,6 +15,7 @@ use axum::{
 use jobbers_api::{
     json,
     lease::{
+        RefusedEntry, check_named_once,
         claim::{LeaseRequest, LeasedTaskView, LeasesView},
         extend::{ExtendRequest, ExtendedListView},
         returned::{ReturnRequest, ReturnedListView},
@@ -48,8 +49,8 @@ use crate::{
 mod ending;
 
 problems!(LeaseProblems: WITH_BODY, [Code::UnknownQueue]);
-problems!(ExtendProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge, Code::JsonTooDeep]);
-problems!(ReturnProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge, Code::JsonTooDeep]);
+problems!(ExtendProblems: WITH_BODY, [Code::BatchTooLarge]);
+problems!(ReturnProblems: WITH_BODY, [Code::BatchTooLarge]);
 
 /// The longest wait before the store is asked again without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -266,8 +267,9 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
 
 /// Extend leases
 ///
-/// Several at once, with heartbeats, progress and checkpoints. Each is answered independently, in the order sent. An
-/// expired lease is extended too, unless the task was given to another worker. The tokens stay the same.
+/// Several at once, with heartbeats, progress and checkpoints. Each is answered independently, in the order sent: one that
+/// makes no sense is refused with a `code`, and the others are extended. An expired lease is extended too, unless the task
+/// was given to another worker. The tokens stay the same.
 #[utoipa::path(
     post, path = "/leases/extend", tag = "leases", operation_id = "extend_leases", request_body = ExtendRequest,
     responses((status = 200, description = "The result for each", body = ExtendedListView), ExtendProblems)
@@ -277,24 +279,34 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let lease = request_body.lease()?;
     let ExtendRequest { worker, leases, .. } = request_body;
     check_count(leases.len())?;
-    let mut extensions = Vec::with_capacity(leases.len());
-    for (index, extension) in leases.into_iter().enumerate() {
-        extensions.push(extension.extension(app.max_payload_bytes).map_err(|problem| within(problem, index))?);
+    let (mut entries, mut extensions) = (Vec::with_capacity(leases.len()), Vec::with_capacity(leases.len()));
+    let mut named = HashSet::with_capacity(leases.len());
+    for entry in leases {
+        entries.push(entry.read().and_then(|entry| {
+            let id = entry.id.clone();
+            check_named_once(named.insert(id.clone()))
+                .and_then(|()| entry.extension(app.max_payload_bytes))
+                .map(|extension| extensions.push(extension))
+                .map_err(|problem| RefusedEntry::new(&id, problem))?;
+            Ok(id)
+        }));
     }
     let ids: Vec<TaskId> = extensions.iter().map(|extension| extension.id.clone()).collect();
-    let answers = app.engine.extend(&worker, lease, extensions).await?;
+    let answers =
+        if extensions.is_empty() { Vec::new() } else { app.engine.extend(&worker, lease, extensions).await? };
     let lost = |answer: &ExtendAnswer| *answer == ExtendAnswer::LeaseLost;
     let of = |are_lost: bool| ids.iter().zip(&answers).filter(move |it| lost(it.1) == are_lost).map(|(id, _)| id);
     app.leases.workers.holds(&worker, of(false), lease);
     app.leases.counts.extended(of(false), lease);
     app.leases.workers.lets_go(&worker, of(true), 0);
-    Ok(JsonAnswer(ExtendedListView::new(&ids, &answers)).into_response())
+    Ok(JsonAnswer(ExtendedListView::new(entries, &answers)).into_response())
 }
 
 /// Return tasks
 ///
-/// Several at once, each with how its attempt ended, and each answered independently, in the order sent. Sending this
-/// again is safe: a return that ended its task and says the same gets the first answer again, any other one `lease_lost`.
+/// Several at once, each with how its attempt ended, and each answered independently, in the order sent: one that makes no
+/// sense is refused with a `code`, its task stays leased, and the others are settled. Sending this again is safe: a return
+/// that ended its task and says the same gets the first answer again, any other one `lease_lost`.
 #[utoipa::path(
     post, path = "/leases/return", tag = "leases", operation_id = "return_leases", request_body = ReturnRequest,
     responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)
@@ -302,11 +314,12 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
 pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
     let ReturnRequest { worker, leases } = json::decode(&request.bytes)?;
     check_count(leases.len())?;
-    let settlements = ending::settlements(&app, leases).await?;
+    let (entries, endings) = ending::read(leases, app.max_payload_bytes);
+    let settlements = ending::settlements(&app, endings).await?;
     let ids: Vec<TaskId> = settlements.iter().map(|settlement| settlement.id.clone()).collect();
-    let answers = app.leases.settle(settlements.clone()).await?;
+    let answers = if settlements.is_empty() { Vec::new() } else { app.leases.settle(settlements.clone()).await? };
     app.leases.counts.settled(&*app.engine, &settlements, &answers).await;
-    let view = ReturnedListView::new(&ids, &answers);
+    let view = ReturnedListView::new(entries, &answers);
     app.leases.workers.lets_go(&worker, &ids, view.accepted());
     Ok(JsonAnswer(view).into_response())
 }
@@ -320,10 +333,4 @@ fn check_count(leases: usize) -> Result<()> {
             Err(Problem::new(Code::BatchTooLarge, detail).at("/leases"))
         }
     }
-}
-
-/// The same problem, seen from the whole request.
-fn within(problem: Problem, index: usize) -> Problem {
-    let pointer = format!("/leases/{index}{}", problem.pointer().unwrap_or_default());
-    problem.at(pointer)
 }

@@ -11,7 +11,10 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::server::{Server, soon};
+use crate::{
+    dead_letters::bench,
+    server::{Server, soon},
+};
 
 fn nested(depth: usize) -> String {
     format!("{}1{}", "[".repeat(depth), "]".repeat(depth))
@@ -68,7 +71,7 @@ async fn a_task_that_makes_no_sense_is_refused_by_field() {
         (json!({"name": "t", "expires_in": -1}), "/expires_in"),
         (json!({"name": "t", "expires_in": "soon"}), "/expires_in"),
         (json!({"tasks": [{"name": "t", "expires_in": "367d"}]}), "/tasks/0/expires_in"),
-        (json!({"name": "t", "retry_on": ["two words"]}), "/retry_on/0"),
+        (json!({"name": "t", "retry_on": ["two\nlines"]}), "/retry_on/0"),
         (json!({"name": "t", "fatal_on": vec!["x"; 65]}), "/fatal_on"),
         (json!({"tasks": [{"name": "t"}], "name": "t"}), "/name"),
     ];
@@ -221,6 +224,32 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     soon(stream.read_to_string(&mut answer)).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("request_timeout"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_time_far_ahead_is_refused_for_its_bound_and_not_for_its_form() {
+    let server = Server::start().await;
+    for at in
+        ["9999-12-31T23:59:59Z", "9999-12-31T00:00:00Z", "9999-12-30T22:00:00Z", "9999-12-31T23:59:59.999999999-12:00"]
+    {
+        let problem = server.post("/tasks", json!({"name": "t", "run_at": at})).await.refused(422, "invalid_request");
+        assert!(problem["detail"].as_str().unwrap().contains("366d"), "{at}: {problem}");
+    }
+    for at in ["9999-12-31", "9999-12-31T23:59:59", "9999-12-32T00:00:00Z", "10000-01-01T00:00:00Z", &"9".repeat(5_000)]
+    {
+        let problem = server.post("/tasks", json!({"name": "t", "run_at": at})).await.refused(422, "invalid_request");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("RFC 3339") && detail.len() < 300, "{at}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_beyond_the_highest_is_refused_in_every_list() {
+    let server = bench().await;
+    for path in ["/tasks?version=", "/dead-letter-queue?version=", "/dead-letter-queue?task_version="] {
+        let problem = server.get(&format!("{path}2147483648")).await.refused(400, "invalid_parameter");
+        assert!(problem["detail"].as_str().unwrap().contains("highest version"), "{problem}");
+    }
 }
 
 #[tokio::test]

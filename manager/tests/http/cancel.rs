@@ -71,7 +71,7 @@ async fn a_cancel_says_what_it_means() {
         json!({}),
         json!({"ids": ["a"], "filter": {"queue": "default"}}),
         json!({"ids": ["a"], "limit": 1}),
-        json!({"ids": ["a b"]}),
+        json!({"ids": "a"}),
         json!({"filter": {}}),
         json!({"filter": {"status": ["failed"]}}),
         json!({"filter": {"queue": "default"}, "limit": 0}),

@@ -208,7 +208,6 @@ async fn a_request_that_makes_no_sense_is_refused() {
         (json!({"ids": ["a"], "queue": "default"}), "invalid_request", 422),
         (json!({"ids": ["a"], "all": true}), "invalid_request", 422),
         (json!({"ids": []}), "invalid_request", 422),
-        (json!({"ids": ["a", "a"]}), "invalid_request", 422),
         (json!({"ids": ["not an id"]}), "invalid_request", 422),
         (json!({"ids": thousand_and_one}), "batch_too_large", 413),
         (json!({"queue": "default", "limit": 0}), "invalid_request", 422),
@@ -412,6 +411,6 @@ async fn the_names_of_the_first_jobbers_mean_the_same_on_these_routes() {
     assert_eq!((&sent["total"], &sent["tasks"][0]["id"]), (&json!(1), &json!("b")));
     let deleted = bench.send(bench.json(Method::DELETE, "/dead-letter-queue", json!({"task_ids": ["c"]}))).await;
     assert_eq!(deleted.expect(200)["changed"], 1);
-    let wrong = bench.resubmit(json!({"task_ids": ["a", "a"]})).await.refused(422, "invalid_request");
-    assert_eq!(wrong["pointer"], "/task_ids/1");
+    let once = bench.resubmit(json!({"task_ids": ["a", "a"]})).await.expect(200);
+    assert_eq!(once["total"], 1, "a task that is named twice is one task");
 }

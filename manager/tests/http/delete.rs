@@ -52,7 +52,7 @@ async fn what_is_past_its_bounds_is_refused_by_field() {
     }
     for (path, body, pointer) in [
         ("delete", json!({}), ""),
-        ("delete", json!({"ids": ["a b"]}), "/ids/0"),
+        ("delete", json!({"ids": "a"}), "/ids"),
         ("delete", json!({"ids": ["a"], "cascade": "no"}), "/cascade"),
         ("delete", json!({"ids": ["a"], "force": true}), "/force"),
         ("statuses", json!({"status": ["done"]}), "/status/0"),
@@ -60,7 +60,6 @@ async fn what_is_past_its_bounds_is_refused_by_field() {
         let problem = server.post(&format!("/tasks/{path}"), &body).await.refused(422, "invalid_request");
         assert_eq!(problem["pointer"].as_str().unwrap_or_default(), pointer, "{body}: {problem}");
     }
-    server.post("/tasks/statuses", json!({"queues": ["none"]})).await.refused(404, "unknown_queue");
     let nothing = json!({"queues": [], "tasks": [], "count": {}});
     assert_eq!(server.post("/tasks/statuses", json!({})).await.expect(200), nothing);
 }

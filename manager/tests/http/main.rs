@@ -6,6 +6,7 @@ mod arrange;
 mod bad_input;
 mod binary;
 mod boards;
+mod calls_of_many;
 mod cancel;
 mod clients;
 mod contract;

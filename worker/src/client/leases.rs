@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jobbers_api::{
     lease::{
-        Token,
+        Entry, Token,
         claim::{LeaseRequest, LeasedTaskView, LeasesView},
         extend::{ExtendRequest, ExtendedListView, ExtensionRequest, ProgressRequest},
         returned::{ErrorRequest, ReturnOutcome, ReturnRequest, ReturnedListView, ReturnedRequest},
     },
     payload::shown,
+    problem::Code,
 };
 use jobbers_common::{
     engine::Error,
@@ -183,32 +184,42 @@ impl LeaseClient {
     /// Extends up to 1,000 leases: from now on they last `lease`. The answers are in their order.
     ///
     /// # Errors
-    /// [`SubmitError`]. Safe to repeat.
+    /// [`SubmitError`]; [`SubmitError::Invalid`] when one was refused, and the others are extended. Safe to repeat.
     pub async fn extend(&self, lease: Duration, extensions: &[Extension]) -> Result<Vec<Extended>, SubmitError> {
         let checkpoints = extensions.iter().map(|extension| write(extension.checkpoint.as_ref()));
         let checkpoints = checkpoints.collect::<Result<Vec<_>, _>>()?;
         let leases = extensions.iter().zip(&checkpoints).map(|(extension, checkpoint)| extension.request(checkpoint));
-        let body = ExtendRequest { worker: self.worker.clone(), lease: Some(lease), leases: leases.collect() };
+        let body = ExtendRequest {
+            worker: self.worker.clone(),
+            lease: Some(lease),
+            leases: leases.map(Entry::Read).collect(),
+        };
         let answer: ExtendedListView = self.http.post("/leases/extend", &body, Duration::ZERO).await?;
-        let extended = answer
-            .leases
-            .into_iter()
-            .map(|lease| Extended { extended: lease.extended, cancel_requested: lease.cancel_requested });
-        Ok(extended.collect())
+        let extended = answer.leases.into_iter().map(|lease| {
+            check_refusal(lease.code.as_deref(), lease.detail)?;
+            Ok(Extended { extended: lease.extended, cancel_requested: lease.cancel_requested })
+        });
+        extended.collect()
     }
 
     /// Returns up to 1,000 tasks. The answers are in their order: the status then, or `None` if the lease was lost and nothing
     /// changed.
     ///
     /// # Errors
-    /// [`SubmitError`]. Safe to repeat: a return that ended its task is answered alike, and one that did not as a lost lease.
+    /// [`SubmitError`]; [`SubmitError::Invalid`] when one was refused, and the others are settled. Safe to repeat: a return that
+    /// ended its task is answered alike, and one that did not as a lost lease.
     pub async fn finish(&self, returns: &[Return]) -> Result<Vec<Option<Status>>, SubmitError> {
         let results = returns.iter().map(|returned| write(returned.outcome.result()));
         let results = results.collect::<Result<Vec<_>, _>>()?;
-        let leases = returns.iter().zip(&results).map(|(returned, result)| returned.request(result)).collect();
+        let leases =
+            returns.iter().zip(&results).map(|(returned, result)| Entry::Read(returned.request(result))).collect();
         let body = ReturnRequest { worker: self.worker.clone(), leases };
         let answer: ReturnedListView = self.http.post("/leases/return", &body, Duration::ZERO).await?;
-        Ok(answer.leases.into_iter().map(|lease| lease.status).collect())
+        let statuses = answer.leases.into_iter().map(|lease| {
+            check_refusal(lease.code.as_deref(), lease.detail)?;
+            Ok(lease.status)
+        });
+        statuses.collect()
     }
 
     fn leased(&self, task: LeasedTaskView) -> Result<Leased, SubmitError> {
@@ -230,6 +241,15 @@ impl LeaseClient {
             crashes: task.crashes,
             checkpoint,
         })
+    }
+}
+
+/// Refuses the answer for an entry that the manager could not read.
+fn check_refusal(code: Option<&str>, detail: Option<String>) -> Result<(), SubmitError> {
+    match code {
+        None => Ok(()),
+        Some(code) if code == Code::LeaseLost.as_str() => Ok(()),
+        Some(_) => Err(SubmitError::Invalid(detail.unwrap_or_default())),
     }
 }
 

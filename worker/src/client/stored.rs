@@ -9,6 +9,7 @@ use jobbers_api::{
     dependency::{AddDependencies, AddedDependencies, NewDependencyRequest},
     signal::{SendSignal, SignalledView},
     statuses::{StatusesRequest, StatusesView},
+    value::Asked,
 };
 use jobbers_common::{
     dependency::added::NewDependency,
@@ -106,7 +107,7 @@ impl Client {
         match &self.0.way {
             Way::Store(store) => Ok(store.engine().delete_tasks(ids, cascade).await?),
             Way::Http(http) => {
-                let body = DeleteRequest { ids: ids.to_vec(), cascade };
+                let body = DeleteRequest { ids: asked(ids), cascade };
                 let answer: DeleteReport = http.post("/tasks/delete", &body, Duration::ZERO).await?;
                 Ok(answer.tasks.iter().map(|task| read_deleted(task.outcome)).collect())
             }
@@ -122,12 +123,16 @@ impl Client {
         match &self.0.way {
             Way::Store(store) => Ok(store.engine().statuses(ids).await?),
             Way::Http(http) => {
-                let body = StatusesRequest { queues: Vec::new(), ids: ids.to_vec(), status: Vec::new() };
+                let body = StatusesRequest { queues: Vec::new(), ids: asked(ids), status: Vec::new() };
                 let answer: StatusesView = http.post("/tasks/statuses", &body, Duration::ZERO).await?;
                 Ok(answer.tasks.into_iter().map(|task| task.status).collect())
             }
         }
     }
+}
+
+fn asked(ids: &[TaskId]) -> Vec<Asked<TaskId>> {
+    ids.iter().cloned().map(Asked::from).collect()
 }
 
 /// Whether a signal came for the first time.

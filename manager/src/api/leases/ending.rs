@@ -1,10 +1,13 @@
 //! The outcomes of returned tasks, decided from their policies as every runtime decides them.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use jobbers_api::{
-    lease::returned::{ErrorRequest, ReturnOutcome, ReturnedRequest},
+    lease::{
+        Entry, RefusedEntry, check_named_once,
+        returned::{ErrorRequest, ReturnOutcome, ReturnedRequest},
+    },
     problem::Result,
 };
 use jobbers_common::{
@@ -12,28 +15,41 @@ use jobbers_common::{
     name::TaskId,
     policy::TaskPolicy,
     settling::{Spent, Verdict, settle_failure},
-    task::{AttemptFailure, FailureKind},
+    task::{AttemptFailure, FailureKind, Fence},
 };
 
-use super::within;
 use crate::app::App;
 
 /// How many tasks are read concurrently, of those whose policy is needed.
 const AT_ONCE: usize = 32;
 
 /// The result of an attempt, before its task's policy is read.
-enum Ending {
+pub(super) enum Ending {
     Known(Outcome),
     Failed(Verdict, AttemptFailure),
 }
 
-/// The settlements for the store, in the order sent. All of them are checked before any task is read.
-pub(super) async fn settlements(app: &App, leases: Vec<ReturnedRequest<'_>>) -> Result<Vec<Settlement>> {
-    let mut endings = Vec::with_capacity(leases.len());
-    for (index, mut lease) in leases.into_iter().enumerate() {
-        let ending = ending(&mut lease, app.max_payload_bytes).map_err(|problem| within(problem, index))?;
-        endings.push((lease.id, lease.token.fence(), ending));
-    }
+/// An attempt that ended: its task, the fence of its lease, its result.
+pub(super) type Ended = (TaskId, Fence, Ending);
+
+/// Reads all entries. Returns the task of each or why it is refused, and how the attempts of those that are not ended.
+pub(super) fn read(
+    leases: Vec<Entry<ReturnedRequest<'_>>>,
+    max_bytes: usize,
+) -> (Vec<std::result::Result<TaskId, RefusedEntry>>, Vec<Ended>) {
+    let (mut named, mut endings) = (HashSet::with_capacity(leases.len()), Vec::with_capacity(leases.len()));
+    let entries = leases.into_iter().map(|entry| {
+        let mut lease = entry.read()?;
+        let checked = check_named_once(named.insert(lease.id.clone())).and_then(|()| ending(&mut lease, max_bytes));
+        let ending = checked.map_err(|problem| RefusedEntry::new(&lease.id, problem))?;
+        endings.push((lease.id.clone(), lease.token.fence(), ending));
+        Ok(lease.id)
+    });
+    (entries.collect(), endings)
+}
+
+/// The settlements for the store, in the order sent.
+pub(super) async fn settlements(app: &App, endings: Vec<Ended>) -> Result<Vec<Settlement>> {
     let settle = |(id, fence, ending)| async move {
         let outcome = match ending {
             Ending::Known(outcome) => outcome,

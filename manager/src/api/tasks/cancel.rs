@@ -10,7 +10,7 @@ use axum::{
 use jobbers_api::{
     cancel::{CancelReport, CancelRequest, CancelledView},
     problem::{Code, Problem, Result, WITH_BODY},
-    value::NameDoc,
+    value::{Asked, NameDoc},
 };
 use jobbers_common::{
     engine::{Cancelled, TaskFilter},
@@ -53,7 +53,7 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
         }
         Cancelled::Unknown => return Err(Problem::new(Code::UnknownTask, format!("task {id} does not exist"))),
     };
-    Ok((status, axum::Json(CancelledView::new(&id, answer))).into_response())
+    Ok((status, axum::Json(CancelledView::new(id.into(), answer))).into_response())
 }
 
 /// Cancel several tasks, by id or by filter
@@ -70,14 +70,18 @@ pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json
     let (ids, more) = match (request.ids, request.filter) {
         (Some(ids), None) if request.limit.is_none() => (ids, false),
         (Some(_), None) => return refused("limit goes with a filter; ids are cancelled all"),
-        (None, Some(filter)) => find(&app, filter.of_live_tasks()?, request.limit.unwrap_or(MAX_BATCH)).await?,
+        (None, Some(filter)) => {
+            let (ids, more) = find(&app, filter.of_live_tasks()?, request.limit.unwrap_or(MAX_BATCH)).await?;
+            (ids.into_iter().map(Asked::from).collect(), more)
+        }
         (Some(_), Some(_)) | (None, None) => return refused("say either ids or filter"),
     };
     if ids.len() > MAX_BATCH {
         let detail = format!("a call cancels at most {MAX_BATCH} tasks, not {}", ids.len());
         return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
     }
-    let answers = if ids.is_empty() { Vec::new() } else { app.engine.cancel(&ids).await? };
+    let legal = Asked::all_legal(&ids);
+    let answers = if legal.is_empty() { Vec::new() } else { app.engine.cancel(&legal).await? };
     Ok(axum::Json(CancelReport::new(&ids, &answers, more)).into_response())
 }
 

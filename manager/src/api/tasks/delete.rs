@@ -9,6 +9,7 @@ use axum::{
 use jobbers_api::{
     delete::{DeleteReport, DeleteRequest},
     problem::{Code, Problem, Result, WITH_BODY},
+    value::Asked,
 };
 use jobbers_common::limits::MAX_BATCH;
 
@@ -33,6 +34,6 @@ pub(crate) async fn delete_many(State(app): State<Arc<App>>, Json(request): Json
         let detail = format!("a call deletes at most {MAX_BATCH} tasks, not {}", ids.len());
         return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
     }
-    let answers = app.engine.delete_tasks(&ids, cascade).await?;
+    let answers = app.engine.delete_tasks(&Asked::all_legal(&ids), cascade).await?;
     Ok(axum::Json(DeleteReport::new(&ids, &answers)).into_response())
 }

@@ -10,21 +10,27 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
     statuses::{StatusesRequest, StatusesView},
+    value::Asked,
 };
-use jobbers_common::limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH};
+use jobbers_common::{
+    engine::{Error, QueueStats},
+    limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
+    name::QueueName,
+};
 
 use crate::{app::App, extract::Json, problem::problems};
 
 /// How many queues are read concurrently.
 const AT_ONCE: usize = 8;
 
-problems!(StatusesProblems: WITH_BODY, [Code::BatchTooLarge, Code::UnknownQueue]);
+problems!(StatusesProblems: WITH_BODY, [Code::BatchTooLarge]);
 
 /// Count tasks by queue, and look up the statuses of many
 ///
 /// For monitoring: the numbers of tasks per status in up to 100 queues, and the statuses of up to 1,000 tasks by their
 /// ids, in one request. With `status`, only tasks of these statuses are counted and listed. A pruned task whose id its
-/// client chose still has its last status for a day.
+/// client chose still has its last status for a day. A queue that does not exist is answered so, and the others are
+/// counted.
 #[utoipa::path(
     post, path = "/tasks/statuses", tag = "tasks", operation_id = "task_statuses",
     request_body = StatusesRequest,
@@ -34,11 +40,21 @@ pub(crate) async fn statuses(State(app): State<Arc<App>>, Json(request): Json<St
     let StatusesRequest { queues, ids, status } = request;
     within("queues", queues.len(), MAX_QUEUES_PER_BATCH)?;
     within("ids", ids.len(), MAX_BATCH)?;
-    let engine = &app.engine;
-    let stats = stream::iter(queues).map(|queue| async move { engine.queue_stats(&queue).await });
-    let stats: Vec<_> = stats.buffered(AT_ONCE).try_collect().await?;
-    let found = if ids.is_empty() { Vec::new() } else { app.engine.statuses(&ids).await? };
-    Ok(axum::Json(StatusesView::new(&stats, &ids, &found, &status)).into_response())
+    let counted = stream::iter(queues).map(|queue| count(&app, queue)).buffered(AT_ONCE);
+    let queues: Vec<_> = counted.try_collect().await?;
+    let legal = Asked::all_legal(&ids);
+    let found = if legal.is_empty() { Vec::new() } else { app.engine.statuses(&legal).await? };
+    Ok(axum::Json(StatusesView::new(&queues, &ids, &found, &status)).into_response())
+}
+
+/// A queue with its numbers, if it exists.
+async fn count(app: &App, queue: Asked<QueueName>) -> Result<(Asked<QueueName>, Option<QueueStats>)> {
+    let Some(name) = queue.legal() else { return Ok((queue, None)) };
+    match app.engine.queue_stats(name).await {
+        Ok(stats) => Ok((queue, Some(stats))),
+        Err(Error::UnknownQueue(_)) => Ok((queue, None)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn within(field: &str, count: usize, most: usize) -> Result<()> {
