@@ -34,17 +34,15 @@ impl Address {
         let mut prefix = DEFAULT_PREFIX.to_owned();
         let mut passed_on = Vec::new();
         let mut files = TlsFiles::default();
+        if parameters.contains('@') && (!is_tls || !names_host(place)) {
+            return Err(unescaped_login());
+        }
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("prefix", name)) => prefix = checked_prefix(name)?,
                 Some((name, _)) if !is_tls && PASSED_ON.contains(&name) => passed_on.push(parameter),
                 Some((name, path)) if is_tls && files.take(name, path)? => {}
-                _ => {
-                    let more = if is_tls { ", ca=FILE, cert=FILE and key=FILE" } else { "" };
-                    return Err(Error::Config(format!(
-                        "{parameter:?} is no parameter of this Redis URL: it takes prefix=NAME{more}"
-                    )));
-                }
+                _ => return Err(unknown_parameter(parameter, is_tls)),
             }
         }
         let place = if passed_on.is_empty() { place.to_owned() } else { format!("{place}?{}", passed_on.join("&")) };
@@ -98,6 +96,32 @@ fn tcp_settings() -> TcpSettings {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let settings = settings.set_user_timeout(ANSWER_WITHIN);
     settings
+}
+
+/// Only its name, because what follows a `?` may be the rest of a password.
+fn unknown_parameter(parameter: &str, is_tls: bool) -> Error {
+    if parameter.contains('@') {
+        return unescaped_login();
+    }
+    let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
+    let is_name =
+        name.len() <= MAX_PREFIX_BYTES && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let shown = if is_name && parameter.contains('=') { format!("{name}=") } else { "what follows the ?".to_owned() };
+    let more = if is_tls { ", ca=FILE, cert=FILE and key=FILE" } else { "" };
+    Error::Config(format!("{shown} is no parameter of this Redis URL: it takes prefix=NAME{more}"))
+}
+
+/// Whether an address without its parameters has a login, or a port and not the beginning of a password.
+fn names_host(place: &str) -> bool {
+    let authority = place.split_once("://").map_or(place, |(_, rest)| rest);
+    let is_port = |(_, port): (&str, &str)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    authority.contains('@') || authority.rsplit_once(':').is_none_or(is_port)
+}
+
+fn unescaped_login() -> Error {
+    let why = "the Redis URL has a ? before its last @. In a user name or a password, percent-encode it: %3F for ?, %40 for @, \
+               %2F for /, %23 for #, %25 for %";
+    Error::Config(why.to_owned())
 }
 
 /// Checks that a prefix does not contain a hash tag.
@@ -155,5 +179,26 @@ mod tests {
             };
             assert!(!message.contains("secret"), "{message}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_password_is_printed_wherever_it_has_a_question_mark() {
+        for password in
+            ["?secret", "se?cret", "top?secret=1", "a?prefix=secret", "a?pass=secret", "a?b&secret", "a?ca=secret"]
+        {
+            for scheme in ["redis", "rediss"] {
+                let url = format!("{scheme}://user:{password}@localhost:6379/0");
+                let Err(Error::Config(message)) = Address::parse(&url).map(|address| address.prefix) else {
+                    panic!("{url} should be refused");
+                };
+                assert!(!message.contains("secret") && !message.contains("cret"), "{url}: {message}");
+            }
+        }
+        let Err(Error::Config(message)) = Address::parse("redis://:se?cret@localhost").map(|address| address.prefix)
+        else {
+            panic!("it should be refused");
+        };
+        assert!(message.contains("%3F"), "{message}");
+        assert!(Address::parse("redis://:se%3Fcret@localhost").is_ok());
     }
 }
