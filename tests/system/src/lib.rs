@@ -35,6 +35,8 @@ mod deploy;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod executions;
+#[cfg(test)]
 mod fronts;
 #[cfg(test)]
 mod gates;

@@ -13,9 +13,10 @@ use jobbers_test_support::{effects::now_micros, program::Program, redis_server::
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::ledger::{Killed, Ledger, Record};
+use super::ledger::Ledger;
 use crate::{
     engines::Kind,
+    executions::{Executions, Killed, LOG, Record},
     stack::{Manager, Stack},
 };
 
@@ -23,9 +24,6 @@ const KILLS: usize = 100;
 const WORKERS: usize = 4;
 /// For so many batches a worker is frozen: longer than its leases last.
 const FROZEN_FOR: usize = 12;
-/// A worker's log: of its settlements all, in a form that can be read back.
-const LOG: [(&str, &str); 3] =
-    [("JOBBERS_LOG", "info,jobbers_worker::fetcher=trace"), ("JOBBERS_LOG_FORMAT", "json"), ("RUST_BACKTRACE", "0")];
 /// Above this, the promise of a quick recovery is broken.
 const P99_RECOVERY: Duration = Duration::from_secs(10);
 
@@ -229,7 +227,8 @@ impl Storm {
     /// The books as they are now.
     async fn ledger(&self) -> Ledger {
         let logs: Vec<String> = self.dead.iter().chain(&self.workers).map(Program::said).collect();
-        Ledger::new(self.records().await, &self.stack.effects.all(), &logs, &self.killed)
+        let executions = Executions::new(&self.stack.effects.all(), &logs, &self.killed);
+        Ledger { records: self.records().await, executions }
     }
 
     /// Waits until the archive has as many letters as tasks failed for good, and answers how many that are.
@@ -271,7 +270,7 @@ async fn a_hundred_kills_under_20000_mixed_tasks(kind: Kind) {
     assert_eq!(submitted.len(), 200 * KILLS);
     assert_eq!(ledger.complaints(&submitted), Vec::<String>::new(), "{report}");
     assert_eq!(queue["accepted"], submitted.len(), "{queue}");
-    assert!(ledger.refused > 0, "no frozen worker came back with something to settle: {report}");
+    assert!(ledger.executions.refused > 0, "no frozen worker came back with something to settle: {report}");
     let recoveries = ledger.recoveries();
     assert!(recoveries.len() >= KILLS, "the blows hit nothing: {report}");
     assert!(recoveries.quantile(0.99) <= P99_RECOVERY, "{report}");
