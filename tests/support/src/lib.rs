@@ -15,6 +15,7 @@ pub mod fault_proxy;
 pub mod program;
 pub mod prometheus;
 pub mod redis_server;
+pub mod shims;
 pub mod tls_front;
 pub mod wait;
 

@@ -17,7 +17,7 @@ use nix::{
 };
 use tempfile::TempDir;
 
-use crate::program::cpu_time;
+use crate::{program::cpu_time, shims::Disk};
 
 /// Another program may take a free port between the moment it is found and the moment Redis binds it.
 const ATTEMPTS: usize = 5;
@@ -41,6 +41,8 @@ pub struct RedisOptions {
     pub persistence: Persistence,
     /// Further arguments of `redis-server`, e.g. `["--maxmemory", "3mb"]`.
     pub arguments: Vec<String>,
+    /// Further environment variables.
+    pub environment: Vec<(String, String)>,
     /// A file that `SAVE` wrote, for the server to begin with.
     pub snapshot: Option<PathBuf>,
 }
@@ -86,6 +88,12 @@ impl RedisServer {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Where it keeps its files.
@@ -137,6 +145,17 @@ impl RedisServer {
         let length = file.metadata().expect("the file has a length").len();
         file.set_len(length.saturating_sub(bytes)).expect("the file can be cut");
         mend(&folder.join("appendonly.aof.manifest"));
+        self.restart();
+    }
+
+    /// Its machine loses its power, and starts again with what was synced to the disk. It must have been started in the
+    /// disk's environment, with an append-only file.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn lose_power(&mut self, disk: &Disk) {
+        self.kill_9();
+        disk.lose_power(&self.folder.path().join("appendonlydir"), &[".incr.aof"]);
         self.restart();
     }
 
@@ -208,6 +227,7 @@ fn spawn(options: &RedisOptions, folder: &TempDir, port: u16) -> Option<Child> {
         .args(["--appendonly", appendonly, "--appendfsync", appendfsync, "--dir"])
         .arg(folder.path())
         .args(&options.arguments)
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -19,6 +19,8 @@ mod bounds;
 #[cfg(test)]
 mod bridge;
 #[cfg(test)]
+mod clocks;
+#[cfg(test)]
 mod configuration;
 #[cfg(test)]
 mod creation;

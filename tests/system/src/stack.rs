@@ -7,6 +7,7 @@ use jobbers_test_support::{
     effects::Effects,
     program::Program,
     redis_server::{Persistence, RedisOptions, RedisServer},
+    shims::Disk,
 };
 use nix::sys::signal::Signal;
 use reqwest::Method;
@@ -93,6 +94,13 @@ impl Stack {
             redis
         });
         self.redis = Some(restarted.await.unwrap());
+    }
+
+    /// The power fails where Redis runs: what it synced to this disk is left.
+    pub(crate) async fn lose_power_of_redis(&mut self, disk: &Disk) {
+        let mut redis = self.redis.take().unwrap();
+        tokio::task::block_in_place(|| redis.lose_power(disk));
+        self.redis = Some(redis);
     }
 
     /// Freezes a worker, unless that stops the store: of those that share a file one may be in a transaction just then,
