@@ -51,7 +51,16 @@ impl Api {
     /// If no HTTP client can be made.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
-        let client = http_client().pool_max_idle_per_host(0).timeout(Duration::from_secs(60));
+        Self::at_within(address, Duration::from_secs(60))
+    }
+
+    /// The same for a client that waits for each answer at most so long.
+    ///
+    /// # Panics
+    /// If no HTTP client can be made.
+    #[must_use]
+    pub fn at_within(address: SocketAddr, patience: Duration) -> Self {
+        let client = http_client().pool_max_idle_per_host(0).timeout(patience);
         Self { client: client.build().expect("a client"), base: format!("http://{address}") }
     }
 

@@ -71,6 +71,8 @@ mod signals;
 #[cfg(test)]
 mod silent_redis;
 #[cfg(test)]
+mod soak;
+#[cfg(test)]
 mod stack;
 #[cfg(test)]
 mod storm;

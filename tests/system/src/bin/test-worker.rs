@@ -43,6 +43,14 @@ async fn nap(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
+/// Takes a second.
+#[task]
+async fn doze(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    trace(&ctx, "done")
+}
+
 /// Runs until the gate opens or a stop request comes.
 #[task]
 async fn hold(ctx: Context) -> Result<(), TaskError> {
@@ -108,6 +116,22 @@ async fn flaky(ctx: Context) -> Result<(), TaskError> {
 async fn doomed(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "started")?;
     Err(TaskError::Fatal("there is no way".into()))
+}
+
+/// What [`obey`] is to do.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    fails: bool,
+}
+
+/// Fails for good if it is asked to.
+#[task]
+async fn obey(ctx: Context, order: Order) -> Result<(), TaskError> {
+    if order.fails {
+        trace(&ctx, "refused")?;
+        return Err(TaskError::Fatal("as it was asked to".into()));
+    }
+    trace(&ctx, "done")
 }
 
 /// Panics.
