@@ -9,6 +9,7 @@ use crate::workspace::{Complaints, file, files, root};
 const LIFECYCLE: &str = "docs/reference/lifecycle.md";
 const CONFIGURATION: &str = "docs/reference/configuration.md";
 const LESSONS: &str = "docs/reference/lessons.md";
+const RELIABILITY: &str = "docs/reference/reliability.md";
 
 /// The cells of a Markdown table's rows, without backquotes.
 fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
@@ -53,6 +54,49 @@ fn every_lesson_of_the_original_is_held_by_a_test() {
     for (number, test) in held {
         if !tests.contains(&format!("async fn {test}(kind: Kind)")) {
             complaints.add(LESSONS, format!("{number}: there is no test {test}"));
+        }
+    }
+    complaints.settle();
+}
+
+/// The names in backquotes in the column `tests` or `test` of the page's tables, each with its row's first cell.
+fn tests_on_the_page(text: &str) -> Vec<(String, String)> {
+    let mut column = None;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if !line.starts_with('|') {
+            column = None;
+        } else if column.is_none() {
+            column = cells.iter().position(|cell| matches!(*cell, "test" | "tests"));
+        } else if let Some(names) = column.and_then(|at| cells.get(at)).filter(|cell| !cell.starts_with("--")) {
+            let named: Vec<&str> = names.split('`').skip(1).step_by(2).collect();
+            assert!(!named.is_empty(), "{RELIABILITY}: the row names no test: {line}");
+            found.extend(named.into_iter().map(|name| (cells[0].to_owned(), name.to_owned())));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_row_about_reliability_names_a_test_and_every_broken_promise_is_on_the_page() {
+    let text = file(RELIABILITY).unwrap_or_else(|| panic!("{RELIABILITY} is missing"));
+    let named = tests_on_the_page(&text);
+    assert!(named.len() > 30, "the form of {RELIABILITY} has changed; read it here as it is: {named:?}");
+    let sources = files(&[".rs"]);
+    let mut complaints = Complaints::default();
+    for (row, test) in &named {
+        if !sources.iter().any(|source| source.text.contains(&format!("fn {test}("))) {
+            complaints.add(RELIABILITY, format!("{row}: there is no test {test}"));
+        }
+    }
+    for source in sources.iter().filter(|source| source.path.starts_with("tests/system/src/soak/controls")) {
+        // Each is `async fn a_disk_that_lies_about_its_syncs_is_noticed(kind: Kind) {`, or has no argument.
+        let controls = source.text.lines().filter_map(|line| line.strip_prefix("async fn ")?.split_once('('));
+        for (control, _) in controls.filter(|(name, _)| name.ends_with("_is_noticed")) {
+            if !named.iter().any(|(_, test)| test == control) {
+                complaints.add(RELIABILITY, format!("name {control} of {}", source.path));
+            }
         }
     }
     complaints.settle();
