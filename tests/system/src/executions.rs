@@ -75,6 +75,14 @@ impl Settled {
     }
 }
 
+/// Which lost executions of a task count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Losses {
+    All,
+    /// What is lost a second time may have to run alone first, beside a task that kills its workers.
+    First,
+}
+
 /// How long it took from a kill to the next start of what it interrupted, in ascending order.
 #[derive(Debug)]
 pub(crate) struct Recoveries(pub(crate) Vec<Duration>);
@@ -211,6 +219,7 @@ impl Executions {
     pub(crate) fn recoveries(
         &self,
         records: &BTreeMap<String, Record>,
+        losses: Losses,
         disturbed: impl Fn(i64, i64) -> bool,
     ) -> Recoveries {
         let mut all = Vec::new();
@@ -221,7 +230,11 @@ impl Executions {
             if record.crashes > interrupted {
                 continue;
             }
+            let first = runs.iter().position(|(fence, _)| !is_settled(*fence));
             for (place, (fence, run)) in runs.iter().enumerate() {
+                if losses == Losses::First && first != Some(place) {
+                    continue;
+                }
                 let Some(killed_at) = self.blow_after(*run) else { continue };
                 if is_settled(*fence) {
                     continue;
@@ -313,10 +326,19 @@ mod tests {
             let effects = [ran(7_000_000, 1), ran(15_000_000, 2)];
             let killed = [Killed { pid: 1, at: 5_000_000 }, Killed { pid: 1, at: 7_000_000 }];
             let executions = Executions::new(&effects, &[log(&[15_000_000])], &killed);
-            executions.recoveries(&records("completed", crashes), |_, _| disturbed).0
+            executions.recoveries(&records("completed", crashes), Losses::All, |_, _| disturbed).0
         };
         assert_eq!(recoveries(1, false), vec![Duration::from_secs(8)]);
         assert!(recoveries(2, false).is_empty(), "a second worker was killed before it began");
         assert!(recoveries(1, true).is_empty(), "the store was down meanwhile");
+    }
+
+    #[test]
+    fn of_a_task_that_was_lost_twice_the_first_loss_can_be_counted_alone() {
+        let effects = [ran(5_000_000, 1), ran(7_000_000, 2), ran(9_000_000, 3)];
+        let killed = [Killed { pid: 1, at: 5_000_000 }, Killed { pid: 2, at: 7_000_000 }];
+        let executions = Executions::new(&effects, &[log(&[9_000_000])], &killed);
+        let counted = |losses| executions.recoveries(&records("completed", 2), losses, |_, _| false).len();
+        assert_eq!((counted(Losses::All), counted(Losses::First)), (2, 1));
     }
 }

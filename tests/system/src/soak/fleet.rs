@@ -32,6 +32,8 @@ enum Place {
     Link(usize),
 }
 
+/// What a worker's lease lasts by default.
+const LEASE: Duration = Duration::from_secs(8);
 /// How late answers come over a slow link.
 const LATE: Duration = Duration::from_millis(700);
 
@@ -220,7 +222,8 @@ impl Fleet {
             return;
         }
         self.frozen.push((Instant::now() + length, place));
-        if matches!(place, Place::Worker(_)) {
+        // One that goes on in time keeps its leases.
+        if matches!(place, Place::Worker(_)) && length > LEASE {
             self.blows.push(blow);
         }
     }

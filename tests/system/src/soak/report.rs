@@ -9,7 +9,10 @@ use super::{
     meter::Meter,
     plan::Plan,
 };
-use crate::{engines::Kind, executions::Recoveries};
+use crate::{
+    engines::Kind,
+    executions::{Losses, Recoveries},
+};
 
 /// Above this, the promise of a quick recovery is broken.
 const P99_RECOVERY: Duration = Duration::from_secs(10);
@@ -29,11 +32,11 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// How long what was interrupted took to run again, where the store was there meanwhile.
+    /// How long what was interrupted for the first time took to run again, where the store was there meanwhile.
     fn recoveries(&self) -> Recoveries {
         let outages = &self.fleet.outages;
         let disturbed = |from: i64, until: i64| outages.iter().any(|(away, back)| *away < until && *back > from);
-        self.books.executions.recoveries(&self.books.records(), disturbed)
+        self.books.executions.recoveries(&self.books.records(), Losses::First, disturbed)
     }
 
     /// The table.

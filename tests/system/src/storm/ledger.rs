@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::mixed::{MIX, Share};
-use crate::executions::{Executions, Record, Recoveries};
+use crate::executions::{Executions, Losses, Record, Recoveries};
 
 /// The books of a storm.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Ledger {
 
     /// How long it took to recover what kills interrupted.
     pub(super) fn recoveries(&self) -> Recoveries {
-        self.executions.recoveries(&self.records, |_, _| false)
+        self.executions.recoveries(&self.records, Losses::All, |_, _| false)
     }
 
     /// The figures.
