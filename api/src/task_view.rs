@@ -125,7 +125,8 @@ pub struct TaskView {
     pub crashes: u32,
     /// Crashes of a worker whose only suspect it was. At `max_crashes` it is failed as poison.
     pub blames: u32,
-    /// How far it is suspected of crashing its workers, 0 to 3. Few suspects run on one worker at a time.
+    /// With how many workers in a row it was lost, 0 to 6. From 2 on it is suspected of crashing them, and a worker starts few
+    /// such tasks at a time.
     pub suspicion: u8,
     /// When the store accepted it: for the last time, if it was sent again with its attempts counted from the start.
     pub submitted_at: Rfc3339,
@@ -440,7 +441,7 @@ impl From<&Task> for TaskView {
             attempt: task.attempt,
             crashes: task.crashes,
             blames: task.blames,
-            suspicion: task.suspicion.level(),
+            suspicion: task.suspicion.losses(),
             submitted_at: task.submitted_at.into(),
             ready_at: task.ready_at.into(),
             expires_at: task.expires_at().map(Rfc3339),

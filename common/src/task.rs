@@ -290,7 +290,7 @@ pub struct Task {
     /// Lost leases at which it was its worker's only suspect. At `max_crashes` the task is failed as poison.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blames: u32,
-    /// Whether it is suspected of crashing its workers.
+    /// How far it is suspected of crashing its workers.
     #[serde(default, skip_serializing_if = "is_fresh")]
     pub suspicion: Suspicion,
     /// When the store accepted it: for the last time, if it was sent again from the start.
@@ -356,7 +356,7 @@ const fn is_zero(count: &u32) -> bool {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_fresh(suspicion: &Suspicion) -> bool {
-    !suspicion.is_suspect()
+    suspicion.losses() == 0
 }
 
 /// What a worker is handed with a lease.

@@ -50,6 +50,7 @@ pub mod look;
 pub mod moving;
 pub mod parents;
 pub mod queues;
+pub mod recovery;
 pub mod refusals;
 pub mod schedules;
 pub mod schedules_of_workflows;

@@ -11,6 +11,7 @@ use jobbers_common::{
     limits::MAX_ERRORS_KEPT,
     name::{BoardName, QueueName, TaskId, WorkerId},
     payload::Payload,
+    suspicion::Suspicion,
     task::{NewTask, Task},
     time::Timestamp,
 };
@@ -212,8 +213,8 @@ fn write_record(stored: &StoredTask, core: &[u8]) -> Vec<u8> {
     write_stamp(task.started_at.unwrap_or_default(), &mut record);
     let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
     record.extend(short(task.attempt).into_iter().chain(short(task.crashes)));
-    let suspicion = if task.status.is_finished() { 0 } else { task.suspicion.level() };
-    record.extend([b'0' + suspicion, u8::try_from(task.blames).unwrap_or(u8::MAX)]);
+    let suspicion = if task.status.is_finished() { Suspicion::NONE } else { task.suspicion };
+    record.extend([record::write_suspicion(suspicion), u8::try_from(task.blames).unwrap_or(u8::MAX)]);
     record.push(u8::try_from(worker.len()).unwrap_or(u8::MAX));
     write_stamp(task.submitted_at, &mut record);
     record.extend_from_slice(core);

@@ -405,7 +405,12 @@ fn meaning_of(name: &str) -> Option<String> {
     }
     let literal = match name {
         "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),
-        "suspicion.capacities" => return Some(capacities()),
+        "suspicion.capacities" => return Some(by_losses(&Suspicion::CAPACITIES)),
+        "suspicion.step" => return Some(SUSPICION_STEP.to_string()),
+        "suspicion.factors" => return Some(by_losses(&Suspicion::PROBATION_FACTORS)),
+        "suspicion.shortest_run" => return Some(Suspicion::SHORTEST_RUN.as_secs().to_string()),
+        "suspicion.longest_run" => return Some(Suspicion::LONGEST_RUN.as_secs().to_string()),
+        "suspicion.unrenewed" => return Some(Suspicion::UNRENEWED.as_secs().to_string()),
         "mark.most_bytes" => return Some(UNREAD_BYTES.to_string()),
         "limit.board_changes" => return Some(MAX_BOARD_CHANGES.to_string()),
         "limit.board_bytes" => return Some(MAX_BOARD_COMMIT_BYTES.to_string()),
@@ -426,10 +431,13 @@ fn meaning_of(name: &str) -> Option<String> {
     }
 }
 
-/// How many suspects a worker may hold, by their level, as a Lua table.
-fn capacities() -> String {
-    let [_, levels @ ..] = Suspicion::CAPACITIES;
-    format!("{{ {} }}", levels.map(|most| most.to_string()).join(", "))
+/// A byte for a suspicion is the losses in a row, and so many times the seconds by which the run was shorter than the longest.
+pub(super) const SUSPICION_STEP: u8 = 8;
+
+/// A Lua table by losses in a row, from one on. No bound is a number that no worker holds.
+fn by_losses<T: ToString>(numbers: &[T]) -> String {
+    let numbers: Vec<String> = numbers.iter().skip(1).map(ToString::to_string).collect();
+    format!("{{ {} }}", numbers.join(", "))
 }
 
 /// The fields of a lease from `attempt` to `blames`, as Lua writes them, of a task that was never lost.

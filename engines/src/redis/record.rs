@@ -24,7 +24,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    layout::{CORE, ENDING, FRESH, LEASE, Layout, RECORD, STAMP_BYTES},
+    layout::{CORE, ENDING, FRESH, LEASE, Layout, RECORD, STAMP_BYTES, SUSPICION_STEP},
     reply::digits,
     state::{read_payload, status_of, worker},
 };
@@ -206,6 +206,23 @@ pub(super) fn write_stamp(at: Timestamp, into: &mut Vec<u8>) {
     into.extend_from_slice(&bytes[bytes.len() - STAMP_BYTES..]);
 }
 
+const LONGEST_RUN_S: u8 = Suspicion::new(1, u8::MAX).ran_s();
+
+/// Reads a suspicion: the character `0`, and above it the losses in a row, and eight times the seconds that its run was
+/// shorter than the longest. So what earlier versions wrote, the losses as a digit, is of the longest run.
+const fn read_suspicion(byte: u8) -> Suspicion {
+    let code = byte.saturating_sub(b'0');
+    Suspicion::new(code % SUSPICION_STEP, LONGEST_RUN_S.saturating_sub(code / SUSPICION_STEP))
+}
+
+/// Writes a suspicion.
+pub(super) const fn write_suspicion(suspicion: Suspicion) -> u8 {
+    match suspicion.losses() {
+        0 => b'0',
+        losses => b'0' + losses + SUSPICION_STEP * (LONGEST_RUN_S - suspicion.ran_s()),
+    }
+}
+
 fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
@@ -265,8 +282,7 @@ impl Standing {
         standing.crashes = number(&counted[const { at("crashes") }]);
         standing.blames = number(&counted[const { at("blames") }]);
         if standing.completed_at.is_none() {
-            let level = counted[const { at("suspicion") }.start];
-            standing.suspicion = Suspicion::new(level.wrapping_sub(b'0'));
+            standing.suspicion = read_suspicion(counted[const { at("suspicion") }.start]);
         }
         Ok(standing)
     }

@@ -173,7 +173,7 @@ fn insert(step: &mut Step<'_>, stored: &StoredTask, queue: i64) -> Result<i64> {
             task.attempt,
             task.crashes,
             task.blames,
-            task.suspicion.level(),
+            task.suspicion.losses(),
             task.submitted_at.as_micros(),
             task.ready_at.as_micros(),
             micros(task.started_at),
@@ -194,6 +194,7 @@ fn insert(step: &mut Step<'_>, stored: &StoredTask, queue: i64) -> Result<i64> {
             task.id_is_chosen,
             task.dependencies.is_some(),
             stored_metadata(&task.metadata)?,
+            task.suspicion.ran_s(),
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();

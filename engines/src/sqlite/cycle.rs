@@ -55,7 +55,8 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
         reply.reclaimed = maintain::reclaim_expired(step, &queues, MAINTAIN_LIMIT)?;
         dependency::signal_all(step)?;
         dependency::work_off(step)?;
-        (reply.claimed, reply.expired, reply.more) = claim_ready(step, &cycle.worker, claim)?;
+        let joins;
+        (reply.claimed, reply.expired, joins, reply.more) = claim_ready(step, &cycle.worker, claim)?;
         if !reply.expired.is_empty() {
             dependency::signal_all(step)?;
         }
@@ -63,7 +64,8 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
             let due = next_due(step, &queues)?;
             let (wants, rate) = what_to_wait_for(step, claim, &reply.claimed)?;
             let again = (!reply.expired.is_empty()).then_some(Duration::ZERO);
-            reply.next_due = due.into_iter().chain(rate).chain(again).min();
+            let joins = joins.map(|until| until.since(step.now));
+            reply.next_due = due.into_iter().chain(rate).chain(joins).chain(again).min();
             step.waiters.register(&cycle.worker, wants);
         }
     }
@@ -72,15 +74,15 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     Ok(reply)
 }
 
-/// The leased tasks, those that were dropped, and whether there may be more: limits, suspicion or refusals hold tasks
-/// back, tasks were dropped, or a queue gave as many as requested.
+/// The leased tasks, those that were dropped, when the first probation ends that held suspects back, and whether there may
+/// be more: limits, suspicion or refusals hold tasks back, tasks were dropped, or a queue gave as many as requested.
 fn claim_ready(
     step: &mut Step<'_>,
     worker: &WorkerId,
     claim: &ClaimRequest,
-) -> Result<(Vec<ClaimedTask>, Vec<LostTask>, bool)> {
+) -> Result<(Vec<ClaimedTask>, Vec<LostTask>, Option<Timestamp>, bool)> {
     let (mut claimed, mut more) = (Vec::new(), !step.catalog().limited.is_empty() || !claim.refused.is_empty());
-    let mut expired = Vec::new();
+    let (mut expired, mut held_back_until) = (Vec::new(), None);
     for wish in &claim.queues {
         let limit = wish.limit.min(claim.limit - claimed.len());
         if limit == 0 || expired.len() >= MAX_EXPIRED || !step.catalog().is_open(&wish.queue) {
@@ -104,6 +106,7 @@ fn claim_ready(
                 lease: claim.lease,
                 claimed: &mut claimed,
                 expired: &mut expired,
+                held_back_until: &mut held_back_until,
             };
             let has_suspects = first_gate.as_ref().is_some_and(|gate| gate == unknown::SUSPECTS);
             let mut left = limit - taker.take_suspects(step, limit, has_suspects, gates.as_mut())?;
@@ -130,7 +133,7 @@ fn claim_ready(
         }
     }
     let more = (more || !expired.is_empty()) && !claimed.is_empty();
-    Ok((claimed, expired, more))
+    Ok((claimed, expired, held_back_until, more))
 }
 
 /// What a waiting worker is woken for, and when a rate allows it more.
@@ -179,6 +182,8 @@ pub(super) struct QueueClaim<'a> {
     claimed: &'a mut Vec<ClaimedTask>,
     /// Receives those that were dropped.
     expired: &'a mut Vec<LostTask>,
+    /// Receives when the first probation ends that holds suspects back.
+    held_back_until: &'a mut Option<Timestamp>,
 }
 
 impl QueueClaim<'_> {
@@ -233,6 +238,7 @@ impl QueueClaim<'_> {
                 break;
             }
             if !held.may_add(suspicion) {
+                *self.held_back_until = held.first_end();
                 continue;
             }
             if let Some(gates) = &mut gates
@@ -240,7 +246,7 @@ impl QueueClaim<'_> {
             {
                 continue;
             }
-            held.add(suspicion);
+            held.add(suspicion, step.now);
             let mut rows = by_key.query([key]).or_store()?;
             if let Some(row) = rows.next().or_store()? {
                 leases.push(self.hand_out(row, step)?);
@@ -252,7 +258,8 @@ impl QueueClaim<'_> {
 
     fn ready_suspects(&self, step: &Step<'_>) -> Result<Vec<(i64, Suspicion, GateFields)>> {
         let mut statement = step.prepare(sql::READY_SUSPECTS)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, Suspicion::new(row.get(1)?), GateFields::read(row, 2)?));
+        let read =
+            |row: &Row<'_>| Ok((row.get(0)?, Suspicion::new(row.get(1)?, row.get(2)?), GateFields::read(row, 3)?));
         let rows = statement.query_map((self.queue, sql::count(MAX_SUSPECTS)), read).or_store()?;
         rows.collect::<rusqlite::Result<_>>().or_store()
     }

@@ -79,18 +79,19 @@ fn count_leases(step: &Step<'_>) -> Result<HashMap<String, HeldLeases>> {
         let worker: String = row.get(0).or_store()?;
         let of_worker = held.entry(worker).or_default();
         of_worker.leases += 1;
-        of_worker.suspects += u64::from(Suspicion::new(row.get(1).or_store()?).is_suspect());
+        of_worker.suspects += u64::from(row.get::<_, bool>(1).or_store()?);
     }
     Ok(held)
 }
 
-/// The suspects leased to a worker.
+/// The suspects on probation that are leased to a worker.
 pub(super) fn held_by(step: &Step<'_>, worker: &WorkerId) -> Result<HeldSuspects> {
-    let mut held = HeldSuspects::default();
+    let mut held = HeldSuspects::none(step.now);
     let mut statement = step.prepare(sql::HELD_SUSPECTS)?;
     let mut rows = statement.query([worker.as_str()]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
-        held.add(Suspicion::new(row.get(0).or_store()?));
+        let suspicion = Suspicion::new(row.get(0).or_store()?, row.get(1).or_store()?);
+        held.add(suspicion, Timestamp::from_micros(row.get(2).or_store()?));
     }
     Ok(held)
 }

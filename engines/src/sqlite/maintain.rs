@@ -10,7 +10,7 @@ use jobbers_common::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, TaskName, WorkerId},
     policy::{DeadLetter, PolicyOverrides},
-    suspicion::{Judgement, Suspicion},
+    suspicion::Suspicion,
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
     transition::Transition,
@@ -102,6 +102,7 @@ struct Expired {
     id: TaskId,
     worker: WorkerId,
     started_at: Timestamp,
+    expires_at: Timestamp,
     blames: u32,
     suspicion: Suspicion,
     overrides: PolicyOverrides,
@@ -138,10 +139,12 @@ pub(super) fn read_lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
 
 /// Returns the task's status now, and its key.
 fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Result<(Status, i64)> {
-    let Expired { id, worker, started_at, blames, suspicion, overrides } = expired;
-    let Judgement { suspicion, is_blamed } = losses.take(step, worker, *started_at, *suspicion)?.judge(*suspicion);
+    let Expired { id, worker, started_at, expires_at, blames, suspicion, overrides } = expired;
+    let is_blamed = losses.take(step, worker, *started_at, *suspicion)?.blames(*suspicion);
+    let suspicion = suspicion.lost_again(*started_at, *expires_at);
     let found = &find(step, id)?.ok_or_else(|| corrupt("the index of leases", id))?;
-    step.prepare(sql::LOSE_LEASE)?.execute((found.key, u8::from(is_blamed), suspicion.level())).or_store()?;
+    let note = (found.key, u8::from(is_blamed), suspicion.losses(), suspicion.ran_s());
+    step.prepare(sql::LOSE_LEASE)?.execute(note).or_store()?;
     let message = format!("the worker {worker} vanished: its lease ended");
     let failure = AttemptFailure::new(FailureKind::Crash, message);
     let is_poison = is_blamed && overrides.blames_allowed().is_some_and(|allowed| blames + 1 >= allowed);
@@ -153,13 +156,14 @@ fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Resul
 
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     let mut columns = Columns::of(row);
-    let (_expires_at, _key): (i64, i64) = (columns.take()?, columns.take()?);
+    let (expires_at, _key): (Timestamp, i64) = (columns.time()?, columns.take()?);
     Ok(Expired {
         id: columns.name(TaskId::new)?,
         worker: columns.name(WorkerId::new)?,
         started_at: columns.time()?,
+        expires_at,
         blames: columns.take()?,
-        suspicion: Suspicion::new(columns.take()?),
+        suspicion: Suspicion::new(columns.take()?, columns.take()?),
         // A policy that can't be read does not prevent a task's end. No copy is made, because it could not be read
         // either.
         overrides: columns

@@ -123,7 +123,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
         attempt: columns.take()?,
         crashes: columns.take()?,
         blames: columns.take()?,
-        suspicion: Suspicion::new(columns.take()?),
+        suspicion: Suspicion::new(columns.take()?, columns.take()?),
         submitted_at: columns.time()?,
         ready_at: columns.time()?,
         started_at: columns.time_or_none()?,

@@ -35,5 +35,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0027_labels.sql"),
         include_str!("sql/migrations/0028_metadata.sql"),
         include_str!("sql/migrations/0029_second_ends.sql"),
+        include_str!("sql/migrations/0030_losses.sql"),
     ],
 };

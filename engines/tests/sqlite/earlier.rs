@@ -37,6 +37,12 @@ const UNDO: &[(u32, &str)] = &[
           ALTER TABLE task RENAME COLUMN metadata TO labels",
     ),
     (29, "DROP INDEX signal_due_predecessor; ALTER TABLE signal_due DROP COLUMN from_since"),
+    (
+        30,
+        "DROP INDEX task_held_suspect; UPDATE task SET suspicion = min(losses, 3);
+          ALTER TABLE task DROP COLUMN losses; ALTER TABLE task DROP COLUMN ran_s;
+          CREATE INDEX task_held_suspect ON task (worker) WHERE status = 3 AND suspicion > 0",
+    ),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -170,6 +170,11 @@ pub async fn what_was_set_aside_or_failed_is_deleted_as_well(f: Fixture) {
     f.submit_ids(&["suspect", "other", "dead"]).await;
     let claimed = f.claim(3).await;
     f.settle(&claimed[2], failed(true)).await;
+    for _ in 0..2 {
+        f.advance(LEASE);
+        assert_eq!(f.engine.reclaim_expired(10).await.unwrap().requeued, 2);
+        f.claim(2).await;
+    }
     f.advance(LEASE);
     assert_eq!(f.engine.reclaim_expired(10).await.unwrap().requeued, 2);
     assert_eq!(f.delete(&["suspect", "dead"], true).await, [Deleted, Deleted]);

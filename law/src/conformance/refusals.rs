@@ -158,9 +158,11 @@ pub async fn a_flood_of_a_refused_kind_does_not_block_what_is_known(f: Fixture) 
 
 pub async fn suspects_of_a_refused_kind_are_left_to_others(f: Fixture) {
     f.submit(vec![mine("a"), task("b")]).await;
-    assert_eq!(f.claim(2).await.len(), 2);
-    f.advance(LEASE);
-    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().requeued, 2);
+    for _ in 0..2 {
+        assert_eq!(f.claim(2).await.len(), 2);
+        f.advance(LEASE);
+        assert_eq!(f.engine.reclaim_expired(10).await.unwrap().requeued, 2);
+    }
     assert!(f.get("a").await.suspicion.is_suspect());
     assert_eq!(ids(&claim_refusing(&f, 10).await), ["b"]);
     assert_eq!(ids(&f.cycle_as("w2", &["default"], 10, Vec::new()).await.claimed), ["a"]);

@@ -213,14 +213,23 @@ macro_rules! conformance_of_tasks {
             progress_out_of_bounds_is_refused_and_changes_nothing
             extending_nothing_is_fine
         );
+        $crate::conformance_group!($open, recovery:
+            poison_among_many_is_found_soon_and_holds_nothing_up
+            long_tasks_run_again_soon_after_three_kills_of_their_node
+            a_task_that_kills_its_worker_late_is_found
+        );
         $crate::conformance_group!($open, suspicion:
             tasks_lost_together_are_suspects_and_none_is_blamed
-            a_worker_takes_few_suspects_at_a_time
+            a_first_loss_isolates_nothing
+            a_worker_starts_few_suspects_at_a_time
             suspects_go_first_and_fresh_tasks_run_beside_them
             a_settled_suspect_makes_room_for_the_next
+            suspects_join_when_the_probation_of_those_before_them_ends
+            a_probation_is_as_long_as_the_run_and_four_times_as_long_with_each_further_loss
             the_culprit_fails_and_its_neighbours_do_not
             long_tasks_survive_the_loss_of_their_worker
             a_fresh_task_beside_a_suspect_is_not_blamed
+            a_task_lost_once_is_not_blamed_beside_others
             an_attempt_that_ends_clears_suspicion_and_a_release_does_not
             blames_add_up_over_attempts
             a_loss_taken_back_piece_by_piece_is_one_loss

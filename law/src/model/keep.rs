@@ -5,7 +5,7 @@ use jobbers_common::{
     engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result, TaskDeletion},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
-    suspicion::{Judgement, WorkerLoss},
+    suspicion::WorkerLoss,
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
     tombstone::{Tombstone, TombstonePolicy},
@@ -68,10 +68,11 @@ impl State {
     fn lose_lease(&mut self, id: &TaskId, now: Timestamp) -> Option<Status> {
         let task = &self.tasks.get(id)?.task;
         let (worker, started_at) = (task.worker.clone()?, task.started_at?);
+        let expires_at = task.lease.as_ref()?.expires_at;
         let loss = self.loss_of(&worker, started_at, now);
         let task = &mut self.tasks.get_mut(id)?.task;
-        let Judgement { suspicion, is_blamed } = loss.judge(task.suspicion);
-        task.suspicion = suspicion;
+        let is_blamed = loss.blames(task.suspicion);
+        task.suspicion = task.suspicion.lost_again(started_at, expires_at);
         task.crashes += 1;
         task.blames += u32::from(is_blamed);
         let (overrides, attempt) = (&task.overrides, task.attempt);

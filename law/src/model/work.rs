@@ -35,12 +35,15 @@ impl State {
             self.promote_due(Some(&queues), MAINTAIN_LIMIT, now);
             reply.reclaimed = self.reclaim_expired(Some(&queues), MAINTAIN_LIMIT, now);
             self.signal_all(now);
-            (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, &mut reply.expired, now);
+            let held_back_until;
+            (reply.claimed, held_back_until, reply.more) = self.claim(&cycle.worker, &claim, &mut reply.expired, now);
             self.signal_all(now);
             if !reply.more {
                 let due = self.next_due(&queues).map(|due| due.since(now));
                 let again = (!reply.expired.is_empty()).then_some(Duration::ZERO);
-                reply.next_due = due.into_iter().chain(self.rates_allow_in(&claim, now)).chain(again).min();
+                let joins = held_back_until.map(|until| until.since(now));
+                let rates = self.rates_allow_in(&claim, now);
+                reply.next_due = due.into_iter().chain(rates).chain(joins).chain(again).min();
                 self.waiting.insert(cycle.worker.clone(), claim);
             }
         }
@@ -118,15 +121,16 @@ impl State {
         }
     }
 
-    /// The tasks leased, and whether there may be more: where a queue gave all it was asked for, or gave suspects.
+    /// The tasks leased; when the first probation ends that held suspects back; and whether there may be more: where a queue
+    /// gave all it was asked for, or gave suspects.
     fn claim(
         &mut self,
         worker: &WorkerId,
         claim: &ClaimRequest,
         expired: &mut Vec<LostTask>,
         now: Timestamp,
-    ) -> (Vec<ClaimedTask>, bool) {
-        let (mut claimed, mut more) = (Vec::new(), false);
+    ) -> (Vec<ClaimedTask>, Option<Timestamp>, bool) {
+        let (mut claimed, mut held_back_until, mut more) = (Vec::new(), None, false);
         for QueueClaim { queue, limit } in &claim.queues {
             if self.config.queues.get(queue).is_some_and(|config| config.paused) {
                 continue;
@@ -152,7 +156,10 @@ impl State {
                 if claimed.len() - before == wanted || expired.len() >= MAX_EXPIRED {
                     break;
                 }
-                if self.held_suspects(worker).may_add(suspicion) && self.shut_gate(&id, now).is_none() {
+                let held = self.held_suspects(worker, now);
+                if !held.may_add(suspicion) {
+                    held_back_until = held.first_end();
+                } else if self.shut_gate(&id, now).is_none() {
                     if let Some(dropped) = self.drop_expired(&id, worker, now) {
                         expired.push(dropped);
                         more = true;
@@ -167,7 +174,7 @@ impl State {
             self.note_started(queue, claimed.len() - before, now);
         }
         let more = more && !claimed.is_empty();
-        (claimed, more)
+        (claimed, held_back_until, more)
     }
 
     /// Ends a ready task if it has expired.
@@ -182,10 +189,10 @@ impl State {
         self.tasks.get(id).map(|stored| LostTask::from(&stored.task))
     }
 
-    /// The suspects that a worker holds a lease on.
-    fn held_suspects(&self, worker: &WorkerId) -> HeldSuspects {
-        let mut held = HeldSuspects::default();
-        self.leases_of(worker).for_each(|task| held.add(task.suspicion));
+    /// The suspects on probation that a worker holds a lease on.
+    fn held_suspects(&self, worker: &WorkerId, now: Timestamp) -> HeldSuspects {
+        let mut held = HeldSuspects::none(now);
+        self.leases_of(worker).for_each(|task| held.add(task.suspicion, task.started_at.unwrap_or_default()));
         held
     }
 

@@ -38,7 +38,11 @@ pub(in crate::redis) const LEASE: Layout = Layout {
         stamp("started_at", "when its latest attempt started"),
         number("attempt", 2, "attempts that count"),
         number("crashes", 2, "lost leases"),
-        letter("suspicion", "0 to 3: how far it is suspected of killing workers"),
+        letter(
+            "suspicion",
+            "the character 0; and above it with how many workers in a row it was lost, and 8 times the seconds by which it \
+             had run less than 15 the last time",
+        ),
         number("blames", 1, "workers that only it can have killed"),
         number("worker_length", 1, "the length of the name of who runs it, or ran it last"),
     ],

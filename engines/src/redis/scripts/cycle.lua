@@ -136,6 +136,8 @@ else
   end
 
   local ready, has_ready, taken = {}, {}, 0
+  -- When the first probation ends that holds suspects back.
+  local joins_at = math.huge
   -- The sum tells which keys exist: 1, 2 and 4.
   local put_off = P .. 'g:due'
   local kept = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown', put_off, put_off, put_off, put_off)
@@ -193,7 +195,11 @@ else
       end
       if has_suspects and left > 0 then
         local may_claim = not is_gated or back_in(name, left)
-        local suspects = may_claim and suspects_of(name, worker, left, is_gated and ask_in)
+        local suspects, next_joins_at
+        if may_claim then
+          suspects, next_joins_at = suspects_of(name, worker, left, is_gated and ask_in)
+          joins_at = min(joins_at, next_joins_at)
+        end
         if suspects then
           local count = #suspects
           note_claimed(claim(name, left, worker, deadline, is_gated, suspects))
@@ -242,7 +248,7 @@ else
     more = 1
     stop_waiting()
   else
-    local first = math.huge
+    local first = joins_at
     for i, name in ipairs(names) do
       -- The time that the worker waits for is exact.
       if soonest[i] < math.huge then

@@ -27,7 +27,7 @@ ON CONFLICT (task) DO UPDATE SET total = ?2
 -- claim finds out.
 -- ?1 key  ?2 revision and position
 UPDATE task
-SET status = 0, revision = ?2, position = ?2, linked = 1, gate = iif(suspicion > 0, '!', NULL)
+SET status = 0, revision = ?2, position = ?2, linked = 1, gate = iif(losses > 1, '!', NULL)
 WHERE key = ?1 AND status IN (1, 2)
 
 -- dependency_policy: the policy of an edge without a signal, if it exists.

@@ -15,7 +15,7 @@ UPDATE task SET gate = ?2 WHERE key = ?1
 
 -- let_pass: the next tasks behind a gate come back to their places in the queue, or among its suspects.
 -- ?1 queue  ?2 gate  ?3 limit
-UPDATE task SET gate = iif(suspicion > 0, '!', NULL)
+UPDATE task SET gate = iif(losses > 1, '!', NULL)
 WHERE key IN (SELECT key FROM task WHERE status = 2 AND gate = ?2 AND queue = ?1 ORDER BY rank, position LIMIT ?3)
 
 -- is_awaited: whether a task waits behind a gate.
@@ -55,14 +55,14 @@ SELECT id FROM task WHERE status = 3 AND queue = ?1 AND name = ?2 ORDER BY id LI
 
 -- ready_suspects: the ready tasks of a queue that are suspected of crashing their workers, in the order of claiming.
 -- ?1 queue  ?2 limit
--- Returns key, suspicion, name, key of concurrency and version.
-SELECT key, suspicion, name, concurrency_key, version FROM task
+-- Returns key, losses, ran_s, name, key of concurrency and version.
+SELECT key, losses, ran_s, name, concurrency_key, version FROM task
 WHERE status = 2 AND gate = '!' AND queue = ?1
 ORDER BY rank, position LIMIT ?2
 
--- held_suspects: the suspicion of each suspect that a worker holds a lease on.
+-- held_suspects: how suspect each suspect is that a worker holds a lease on, and since when it holds it.
 -- ?1 worker
-SELECT suspicion FROM task WHERE status = 3 AND suspicion > 0 AND worker = ?1
+SELECT losses, ran_s, started_at FROM task WHERE status = 3 AND losses > 1 AND worker = ?1
 
 -- gate_mark: the rate mark of a gate.
 -- ?1 queue  ?2 gate

@@ -47,7 +47,7 @@ UPDATE task SET lease_expires_at = ?2 WHERE key = ?1
 
 -- expired_leases: the tasks of a queue whose lease has ended, the longest ago first; ties by key, which needs no sorting.
 -- ?1 queue  ?2 now  ?3 limit  ?4 how many to skip
-SELECT lease_expires_at, key, id, worker, started_at, blames, suspicion, overrides
+SELECT lease_expires_at, key, id, worker, started_at, blames, losses, ran_s, overrides
 FROM task
 WHERE status = 3 AND queue = ?1 AND lease_expires_at <= ?2
 ORDER BY lease_expires_at, key
@@ -58,15 +58,17 @@ LIMIT ?3 OFFSET ?4
 SELECT lease_expires_at FROM task WHERE status = 3 AND queue = ?1 ORDER BY lease_expires_at LIMIT 1
 
 -- lose_lease: notes what the loss of its worker means for a started task. Behind the gate `!` it is a ready suspect.
--- ?1 key  ?2 blames to add  ?3 suspicion
-UPDATE task SET crashes = crashes + 1, blames = blames + ?2, suspicion = ?3, gate = '!' WHERE key = ?1
+-- ?1 key  ?2 blames to add  ?3 losses in a row  ?4 how many seconds it had run
+UPDATE task
+SET crashes = crashes + 1, blames = blames + ?2, losses = ?3, ran_s = ?4, gate = iif(?3 > 1, '!', NULL)
+WHERE key = ?1
 
 -- lost_task: the fields that count a task whose lease was taken back and that ended.
 -- ?1 key
 SELECT queue.name, task.name, version, status, dead_letter FROM task JOIN queue ON queue.key = task.queue WHERE task.key = ?1
 
--- all_leases: the holder of each lease, and how suspect its task is.
-SELECT worker, suspicion FROM task WHERE status = 3
+-- all_leases: the holder of each lease, and whether its task is suspect.
+SELECT worker, losses > 1 FROM task WHERE status = 3
 
 -- cancel_requests: the tasks of a worker with a cancel request.
 -- ?1 worker

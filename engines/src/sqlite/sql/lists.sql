@@ -1,6 +1,6 @@
 -- list_task: a task as lists show it: without parameters, checkpoint, result and failed attempts.
 -- ?1 key
-SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, suspicion, submitted_at, ready_at,
+SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, losses, ran_s, submitted_at, ready_at,
        started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1, progress,
        progress_message, dead_letter, trace, last_span,
        NULL, NULL,

@@ -10,15 +10,15 @@ ON CONFLICT (id) DO NOTHING
 
 -- insert_restored: stores a task that another store held. Its gate is `!` if it is suspected of killing workers.
 -- ?1 id  ?2 fingerprint  ?3 name  ?4 version  ?5 queue  ?6 rank  ?7 status  ?8 revision  ?9 position  ?10 attempt  ?11 crashes
--- ?12 blames  ?13 suspicion  ?14 submitted_at  ?15 ready_at  ?16 started_at  ?17 heartbeat_at  ?18 completed_at  ?19 worker
+-- ?12 blames  ?13 losses  ?14 submitted_at  ?15 ready_at  ?16 started_at  ?17 heartbeat_at  ?18 completed_at  ?19 worker
 -- ?20 dead_letter  ?21 progress  ?22 progress_message  ?23 overrides  ?24 trace  ?25 last_span  ?26 parameters_type
--- ?27 parameters  ?28 result_type  ?29 result  ?30 concurrency_key  ?31 id_is_chosen  ?32 linked  ?33 metadata
+-- ?27 parameters  ?28 result_type  ?29 result  ?30 concurrency_key  ?31 id_is_chosen  ?32 linked  ?33 metadata  ?34 ran_s
 INSERT INTO task (id, fingerprint, name, version, queue, rank, status, revision, position, attempt, crashes, blames,
-                  suspicion, submitted_at, ready_at, started_at, heartbeat_at, completed_at, worker, dead_letter,
+                  losses, submitted_at, ready_at, started_at, heartbeat_at, completed_at, worker, dead_letter,
                   progress, progress_message, overrides, trace, last_span, parameters_type, parameters, result_type,
-                  result, concurrency_key, id_is_chosen, linked, metadata, gate)
+                  result, concurrency_key, id_is_chosen, linked, metadata, ran_s, gate)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25,
-        ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, iif(?13 > 0, '!', NULL))
+        ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, iif(?13 > 1, '!', NULL))
 
 -- set_metadata: stores the metadata of a new task.
 -- ?1 key  ?2 metadata
@@ -43,7 +43,7 @@ FROM task WHERE id = ?1
 
 -- get_task: everything of a task but its failed attempts.
 -- ?1 id
-SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, suspicion, submitted_at, ready_at,
+SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, losses, ran_s, submitted_at, ready_at,
        started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1, progress,
        progress_message, dead_letter, trace, last_span,
        parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
@@ -100,7 +100,7 @@ UPDATE task SET parameters_type = ?2, parameters = ?3 WHERE key = ?1
 -- move_task: a task that waits for its turn is in another queue, at the place it had among those of its priority. Whether
 -- a gate of that queue holds it back, its next claim will tell.
 -- ?1 key  ?2 queue  ?3 revision
-UPDATE task SET queue = ?2, revision = ?3, gate = iif(suspicion > 0, '!', NULL) WHERE key = ?1
+UPDATE task SET queue = ?2, revision = ?3, gate = iif(losses > 1, '!', NULL) WHERE key = ?1
 
 -- movable_tasks: the tasks of a queue that wait for their turn, those that are next in line first.
 -- ?1 queue  ?2 limit
@@ -151,7 +151,7 @@ UPDATE task
 SET status = ?2, revision = ?3, position = iif(?4 IS NULL, position, ?3), ready_at = coalesce(?4, ready_at),
     attempt = attempt - ?5, fence = NULL, lease_expires_at = NULL, heartbeat_at = NULL, progress = NULL,
     progress_message = NULL, last_span = coalesce(?6, last_span),
-    suspicion = iif(?7, 0, suspicion), gate = iif(?7, NULL, gate)
+    losses = iif(?7, 0, losses), ran_s = iif(?7, 0, ran_s), gate = iif(?7, NULL, gate)
 WHERE key = ?1
 
 -- end_task: a task is over. A completed one lets its parameters go. A `cancel_requested` of 2: its cancel was requested when
@@ -160,7 +160,7 @@ WHERE key = ?1
 -- ?7 the attempt's span; NULL keeps that of an earlier one  ?8 result_type  ?9 result
 UPDATE task
 SET status = ?2, revision = ?3, completed_at = ?4, fence = ?5, dead_letter = ?6, lease_expires_at = NULL,
-    cancel_requested = iif(cancel_requested = 1 AND ?5 IS NOT NULL, 2, 0), suspicion = 0, last_span = coalesce(?7, last_span), result_type = ?8, result = ?9,
+    cancel_requested = iif(cancel_requested = 1 AND ?5 IS NOT NULL, 2, 0), losses = 0, ran_s = 0, last_span = coalesce(?7, last_span), result_type = ?8, result = ?9,
     parameters = CASE ?2 WHEN 4 THEN NULL ELSE parameters END
 WHERE key = ?1
 

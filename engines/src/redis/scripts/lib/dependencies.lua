@@ -72,7 +72,7 @@ local function leave_waiting(moves)
     else
       push(records, id, @state.submitted .. revision .. revision .. STAMP .. sub(record, @lease.started_at.at))
       local part = 'ready'
-      if byte(record, @lease.suspicion.at) ~= @suspicion.none.byte then
+      if suspicion_in(record) > 1 then
         -- It ran before dependencies were added to it.
         part, queue.suspects = 'suspects', queue.suspects or {}
       end

@@ -38,13 +38,19 @@ local function loss_of(lease)
   return suspects, leases
 end
 
--- The effect of a worker's loss on a task: its new suspicion, and its blames.
+-- How suspect a task is after one more loss, as it is written (see `suspicion_in`). Its lease ended at this time.
+local function lost_again(lease, expires_at)
+  local losses = min(suspicion_in(lease) + 1, #CAPACITIES)
+  local ran_s = math.ceil((expires_at - unpack_at('>I7', lease, @lease.started_at.at)) / 1e6) - @suspicion.unrenewed
+  ran_s = min(math.max(ran_s, @suspicion.shortest_run), @suspicion.longest_run)
+  return string.char(@suspicion.none.byte + losses + @suspicion.step * (@suspicion.longest_run - ran_s))
+end
+
+-- The blames of a task after the loss of its worker, and whether it is blamed: only the only suspect is.
 local function judge_loss(lease)
-  local level, blames = tonumber(sub(lease, @lease.suspicion)), byte(lease, @lease.blames.at)
-  local suspects, leases = loss_of(lease)
-  local is_one_of_them, count = suspects == 0 or level > 0, suspects == 0 and leases or suspects
-  if is_one_of_them and count == 1 then
-    return #CAPACITIES, min(blames + 1, 255), true
+  local blames, suspects, leases = byte(lease, @lease.blames.at), loss_of(lease)
+  if suspects == 0 and leases == 1 or suspects == 1 and suspicion_in(lease) > 1 then
+    return min(blames + 1, 255), true
   end
-  return min(level + 1, #CAPACITIES), blames, false
+  return blames, false
 end

@@ -130,12 +130,13 @@ local function reclaim(found)
       local fence, crashes = sub(lease, @lease.revision), number_in(lease, @lease.crashes) + 1
       local revision = number_at(high, low, next_high, i - 1)
       note_error(id, lease, @failure.crash)
-      local level, blames, is_blamed = judge_loss(lease)
+      local blames, is_blamed = judge_loss(lease)
       local counts, exhausted, dead_letter = tries_of(lease)
       if is_blamed and blames >= byte(lease, @lease.max_crashes.at) then
         exhausted, dead_letter = @state.failed, sub(lease, @lease.dead_letter)
       end
-      local counted = sub(lease, 1, @lease.attempt.last) .. two_bytes(crashes) .. level .. string.char(blames)
+      local counted = sub(lease, 1, @lease.attempt.last) .. two_bytes(crashes) .. lost_again(lease, entry.score)
+        .. string.char(blames)
         .. sub(lease, @lease.worker_length.at)
       if byte(lease) == @state.cancelling.byte then
         call('SREM', P .. 'cancel:' .. worker_of(lease), id)

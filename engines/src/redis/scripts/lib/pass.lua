@@ -14,9 +14,8 @@ local function let_pass(name, gate, count)
     scores[i], ids[i] = read_place(gate, place)
   end
   for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
-    local is_suspect = record and byte(record) == @state.submitted.byte
-      and byte(record, @lease.suspicion.at) ~= @suspicion.none.byte
-    add_pair(is_suspect and suspects or ready, scores[i], ids[i])
+    local waits_as_suspect = record and byte(record) == @state.submitted.byte and suspicion_in(record) > 1
+    add_pair(waits_as_suspect and suspects or ready, scores[i], ids[i])
   end
   spread('ZREM', of(name, 'y'), places)
   spread('ZREM', of(name, 'p'), ids)

@@ -40,6 +40,13 @@ local function queue_of(record)
   return sub(record, at + @core.queue.at, at + @core.queue.at - 1 + byte(record, at + @core.queue_length.at))
 end
 
+-- With how many workers in a row the task of a lease was lost, and how many seconds it had run the last time: one byte.
+-- Two losses make a suspect.
+local function suspicion_in(lease)
+  local code = byte(lease, @lease.suspicion.at) - @suspicion.none.byte
+  return code % @suspicion.step, @suspicion.longest_run - math.floor(code / @suspicion.step)
+end
+
 -- A number of two bytes between two positions, and as it is written.
 local function number_in(record, first, last)
   local high, low = byte(record, first, last)

@@ -14,11 +14,12 @@ end
 
 -- A ready task joins its queue, or the suspects of its queue.
 local function push_ready(queue, record, score, id)
-  if byte(record) == @state.fresh.byte or byte(record, @lease.suspicion.at) == @suspicion.none.byte then
-    push(queue.ready, score, id)
-  else
+  local has_history = byte(record) ~= @state.fresh.byte
+  if has_history and suspicion_in(record) > 1 then
     queue.suspects = queue.suspects or {}
     push(queue.suspects, score, id)
+  else
+    push(queue.ready, score, id)
   end
 end
 
