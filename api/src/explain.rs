@@ -120,6 +120,9 @@ pub enum ReasonCode {
     MaxConcurrentPerTask,
     /// The rate of its name lets no further task start yet.
     RateLimitedPerTask,
+    /// It is a suspect: it was lost with its worker twice or more in a row. A worker starts few such tasks at a time, and those in
+    /// `tasks` are on probation; `until` says when the first of these probations ends, and `since` when the task was lost last.
+    Suspect,
     /// No role serves its queue.
     NoRoleForQueue,
     /// No live worker serves its queue.

@@ -237,6 +237,11 @@ pub struct QueueView {
     /// Tasks per status; a status without tasks is absent.
     #[schema(value_type = BTreeMap<StatusDoc, u64>)]
     pub tasks: BTreeMap<Status, u64>,
+    /// Suspects among its ready tasks: each was lost with its worker twice or more in a row, and a worker starts few of them at a
+    /// time. Absent if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schema(required = false)]
+    pub suspects: u64,
     /// When the task that has been ready longest became so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_ready_at: Option<Rfc3339>,
@@ -263,6 +268,11 @@ pub struct RetentionView {
     pub count: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl QueueView {
     /// A queue with these settings and numbers.
     pub fn new(config: &QueueConfig, stats: &QueueStats, now: Timestamp) -> Self {
@@ -283,6 +293,7 @@ impl QueueView {
             patience: duration::format(config.patience),
             strict: config.strict,
             tasks: stats.tasks.iter().map(|(status, count)| (*status, *count)).collect(),
+            suspects: stats.suspects,
             oldest_ready_at: stats.oldest_ready_at.map(Rfc3339),
             oldest_ready_age: stats.oldest_ready_at.map(|at| seconds(now.since(at))),
             accepted: stats.accepted,

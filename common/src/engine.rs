@@ -51,7 +51,7 @@ pub use self::{
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error, Result},
     keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
-    look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
+    look::{Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     parents::{Parent, Parents, ParentsRequest},
     schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},

@@ -187,7 +187,8 @@ async fn change(set: &Set) -> Result<(), Failure> {
 }
 
 /// What of a queue's answer are its numbers; all else are settings, those too that this program does not know yet.
-const NUMBERS: [&str; 6] = ["tasks", "oldest_ready_at", "oldest_ready_age", "accepted", "removed", "waiting_bytes"];
+const NUMBERS: [&str; 7] =
+    ["tasks", "suspects", "oldest_ready_at", "oldest_ready_age", "accepted", "removed", "waiting_bytes"];
 
 fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Value>) {
     if let Ok(Value::Object(from)) = from {

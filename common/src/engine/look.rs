@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     engine::{Engine, Error, Result},
-    gate::ShutGate,
+    gate::{MAX_HOLDERS_NAMED, ShutGate},
     label::Labels,
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{QueueName, TaskName, WorkerId},
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    suspicion::Suspicion,
     task::Task,
     time::Timestamp,
     tombstone::TombstoneHealth,
@@ -112,6 +113,33 @@ pub struct QueuePlace {
     pub rate_wait: Option<Duration>,
     /// The gates that hold it back: its key's, its name's. These let those behind it pass.
     pub held_back: Vec<ShutGate>,
+    /// Of a suspect: the suspects of its queue that are on probation, the first to end it first; at most ten. A worker that
+    /// holds as many of them as it may starts no other.
+    pub probations: Vec<Probation>,
+}
+
+/// A suspect that runs, and until when it holds others back ([`crate::suspicion`]).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Probation {
+    /// When it ends, unless the task ends before.
+    pub until: Timestamp,
+    /// The task.
+    pub id: TaskId,
+}
+
+impl Probation {
+    /// The probations of running suspects, given with how suspect they are and their starts, that a [`QueuePlace`] names.
+    #[must_use]
+    pub fn named(running: impl IntoIterator<Item = (TaskId, Suspicion, Timestamp)>, now: Timestamp) -> Vec<Self> {
+        let of = |(id, suspicion, started_at): (TaskId, Suspicion, Timestamp)| Self {
+            until: started_at.after(suspicion.probation()),
+            id,
+        };
+        let mut probations: Vec<Self> = running.into_iter().map(of).filter(|it| it.until > now).collect();
+        probations.sort();
+        probations.truncate(MAX_HOLDERS_NAMED);
+        probations
+    }
 }
 
 /// A queue in numbers.
@@ -121,6 +149,8 @@ pub struct QueueStats {
     pub queue: QueueName,
     /// Tasks per status; a status without tasks is absent.
     pub tasks: BTreeMap<Status, u64>,
+    /// Suspects among the `submitted` tasks: each was lost with its worker twice or more in a row.
+    pub suspects: u64,
     /// When the task that has been `submitted` (ready) longest became so.
     pub oldest_ready_at: Option<Timestamp>,
     /// Tasks ever taken in, a replaced one each time.

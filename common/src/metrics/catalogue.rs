@@ -102,6 +102,8 @@ catalogue! {
     // ---- queues: the store's own numbers, read by every manager ----
     QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], QUEUES_BY_STATUS, &[], MANAGER,
         "Tasks that are not over, by where they stand: waiting, scheduled, submitted (ready) or started; every manager tells the same, so take the `max`, not the sum. The first 999 queues by name have series of their own; `_other` has the sum of the rest.";
+    QUEUE_SUSPECTS: Gauge "jobbers.queue.suspects", "{task}", [QUEUE], PAIRS, &[], MANAGER,
+        "Ready tasks that were lost with their worker twice or more in a row, so that a worker starts few of them at a time; take the `max`.";
     QUEUE_WAITING: Gauge "jobbers.queue.waiting", "By", [QUEUE], PAIRS, &[], MANAGER,
         "Bytes of the parameters that wait in a queue with a `max_bytes`, also those of tasks that limits hold back; absent for other queues, for they are counted only where they are limited. Take the `max`.";
     QUEUE_OLDEST_AGE: Gauge "jobbers.queue.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,

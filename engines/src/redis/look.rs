@@ -4,12 +4,15 @@ use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
     engine::{
-        DeadTask, Error, Health, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result, look::validate_limit,
+        DeadTask, Error, Health, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result,
+        look::validate_limit,
     },
     gate::{Gate, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
+    suspicion::Suspicion,
     task::Task,
+    time::Timestamp,
 };
 use redis::{Cmd, FromRedisValue, Value};
 
@@ -17,7 +20,7 @@ use super::{
     dead,
     failure::malformed,
     queues::{self, From},
-    record::time,
+    record::{read_suspicion, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
     state::{read_task, status_of},
@@ -53,8 +56,22 @@ pub(super) async fn place(store: &Store, id: &TaskId) -> Result<Option<QueuePlac
     let mut words = array(answer)?.into_iter();
     let ahead = number(words.next().unwrap_or(Value::Nil))?;
     let rate_wait = read_wait(words.next().as_ref())?;
+    let now = time(&bytes(words.next().unwrap_or(Value::Nil))?)?;
+    let running = array(words.next().unwrap_or(Value::Nil))?;
+    let probations = Probation::named(read_running_suspects(running)?, now);
     let held_back = words.map(read_shut_gate).collect::<Result<_>>()?;
-    Ok(Some(QueuePlace { ahead, rate_wait, held_back }))
+    Ok(Some(QueuePlace { ahead, rate_wait, held_back, probations }))
+}
+
+/// Of each its id, its byte of suspicion, and since when it runs.
+fn read_running_suspects(words: Vec<Value>) -> Result<Vec<(TaskId, Suspicion, Timestamp)>> {
+    let (mut words, mut suspects) = (words.into_iter(), Vec::new());
+    while let (Some(id), Some(byte), Some(started_at)) = (words.next(), words.next(), words.next()) {
+        let id = TaskId::new(text(id)?).map_err(|_| malformed("a task's id was due"))?;
+        let byte = u8::try_from(number(byte)?).map_err(|_| malformed("a byte was due"))?;
+        suspects.push((id, read_suspicion(byte), time(&bytes(started_at)?)?));
+    }
+    Ok(suspects)
 }
 
 /// Microseconds, or -1 for none.
@@ -103,7 +120,7 @@ async fn stats_of(store: &Store, queues: &[QueueName]) -> Result<Vec<QueueStats>
 }
 
 fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
-    let [known, waiting, scheduled, submitted, started, oldest, counters, waiting_bytes] = tuple(answer)?;
+    let [known, waiting, scheduled, submitted, started, oldest, counters, waiting_bytes, suspects] = tuple(answer)?;
     if number(known)? == 0 {
         return Ok(None);
     }
@@ -117,6 +134,7 @@ fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
             (Status::Started, number(started)?),
         ]
         .into(),
+        suspects: number(suspects)?,
         oldest_ready_at: if oldest.is_empty() { None } else { Some(time(&oldest)?) },
         accepted: 0,
         removed: 0,

@@ -210,7 +210,7 @@ const LONGEST_RUN_S: u8 = Suspicion::new(1, u8::MAX).ran_s();
 
 /// Reads a suspicion: the character `0`, and above it the losses in a row, and eight times the seconds that its run was
 /// shorter than the longest. So what earlier versions wrote, the losses as a digit, is of the longest run.
-const fn read_suspicion(byte: u8) -> Suspicion {
+pub(super) const fn read_suspicion(byte: u8) -> Suspicion {
     let code = byte.saturating_sub(b'0');
     Suspicion::new(code % SUSPICION_STEP, LONGEST_RUN_S.saturating_sub(code / SUSPICION_STEP))
 }

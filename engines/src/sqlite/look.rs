@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    engine::{QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
+    engine::{Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
     lifecycle::Status,
     limits::MAX_DEPENDENCIES_SHOWN,
     name::{QueueName, TaskId},
     registry::{Catalogue, CatalogueId},
+    suspicion::Suspicion,
     task::Task,
     time::Timestamp,
 };
@@ -49,11 +50,11 @@ pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> 
     let found = statement
         .query_row([id.as_str()], |row| {
             let (queue, ahead, mark): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok((queue, ahead, mark, gates::GateFields::read(row, 3)?))
+            Ok((queue, ahead, mark, gates::GateFields::read(row, 3)?, row.get::<_, u8>(6)?))
         })
         .optional()
         .or_store()?;
-    let Some((queue, ahead, mark, fields)) = found else { return Ok(None) };
+    let Some((queue, ahead, mark, fields, losses)) = found else { return Ok(None) };
     let (rate, mark) =
         (view.catalog.limited.get(&queue).and_then(|config| config.rate_limit), Timestamp::from_micros(mark));
     let rate = rate.filter(|rate| rate.allowed(mark, view.now) == 0);
@@ -62,7 +63,22 @@ pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> 
         Some(config) => gates::shut_gates(view, queue, config, &fields)?,
         None => Vec::new(),
     };
-    Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait, held_back }))
+    let is_suspect = Suspicion::new(losses, 0).is_suspect();
+    let probations = if is_suspect { Probation::named(running_suspects(view, queue)?, view.now) } else { Vec::new() };
+    Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait, held_back, probations }))
+}
+
+/// The suspects of a queue that run, and since when.
+fn running_suspects(view: &View<'_>, queue: i64) -> Result<Vec<(TaskId, Suspicion, Timestamp)>> {
+    let mut statement = view.prepare(sql::RUNNING_SUSPECTS)?;
+    let mut rows = statement.query([queue]).or_store()?;
+    let mut suspects = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = Columns::of(row);
+        let id = columns.name(TaskId::new)?;
+        suspects.push((id, Suspicion::new(columns.take()?, columns.take()?), columns.time()?));
+    }
+    Ok(suspects)
 }
 
 /// Counts of one queue.
@@ -98,6 +114,10 @@ fn stats_of(view: &View<'_>, queue: QueueName, key: i64, removed: u64) -> Result
     } else {
         None
     };
+    let suspects: i64 = match tasks.contains_key(&Status::Submitted) {
+        true => view.prepare(sql::COUNT_SUSPECTS)?.query_row([key], |row| row.get(0)).or_store()?,
+        false => 0,
+    };
     let is_sized = view.catalog.limited.get(&key).is_some_and(|config| config.max_bytes.is_some());
     let waiting_bytes: Option<i64> = match is_sized {
         true => Some(view.prepare(sql::WAITING_BYTES)?.query_row([key], |row| row.get(0)).or_store()?),
@@ -109,6 +129,7 @@ fn stats_of(view: &View<'_>, queue: QueueName, key: i64, removed: u64) -> Result
         accepted: removed + tasks.values().sum::<u64>(),
         removed,
         tasks,
+        suspects: suspects.unsigned_abs(),
         oldest_ready_at: oldest_ready_at.map(Timestamp::from_micros),
         waiting_bytes: waiting_bytes.map(i64::unsigned_abs),
     })

@@ -37,6 +37,7 @@ jobbers_sqlite_file::statements! {
     gates {
         GATES_OF_TASK, NEXT_GATED, SET_ASIDE, LET_PASS, IS_AWAITED, NEXT_GATE, NEXT_UNLIMITED_GATE,
         COUNT_ASIDE, LEASED_OF_KEY, LEASED_OF_NAMES, HOLDERS_OF_KEY, HOLDERS_OF_NAME, READY_SUSPECTS, HELD_SUSPECTS,
+        COUNT_SUSPECTS, RUNNING_SUSPECTS,
         GATE_MARK, SET_GATE_MARK, FORGET_GATE_MARKS, DELETE_GATE_MARKS, SET_GATE_DUE, IS_GATE_DUE, DUE_GATES,
         NEXT_GATE_DUE, FORGET_GATE_DUE, DELETE_GATES_DUE, SET_GATE_SWEEP, GATE_SWEEP, ALL_GATE_SWEEPS,
         END_GATE_SWEEP,
@@ -148,6 +149,7 @@ mod tests {
             (LET_PASS, "task_gate"),
             (READY_SUSPECTS, "task_gate"),
             (HELD_SUSPECTS, "task_held_suspect"),
+            (COUNT_SUSPECTS, "task_gate"),
             (NEXT_GATE, "task_gate"),
             (NEXT_UNLIMITED_GATE, "task_gate"),
             (COUNT_ASIDE, "task_gate"),

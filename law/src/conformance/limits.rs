@@ -231,12 +231,19 @@ pub async fn a_ready_task_has_a_place_in_its_queue(f: Fixture) {
     f.submit(vec![NewTask { start: Start::After(seconds(5)), ..task("later") }]).await;
     let place = async |name: &str| f.engine.place(&id(name)).await.unwrap();
     for (name, ahead) in [("first", 0), ("a", 1), ("b", 2), ("alone", 0)] {
-        assert_eq!(place(name).await, Some(QueuePlace { ahead, rate_wait: None, held_back: Vec::new() }), "{name}");
+        assert_eq!(
+            place(name).await,
+            Some(QueuePlace { ahead, rate_wait: None, held_back: Vec::new(), probations: Vec::new() }),
+            "{name}"
+        );
     }
     let held = f.claim_one().await;
     f.settle(&held, DONE).await;
     f.claim_one().await;
-    assert_eq!(place("b").await, Some(QueuePlace { ahead: 0, rate_wait: None, held_back: Vec::new() }));
+    assert_eq!(
+        place("b").await,
+        Some(QueuePlace { ahead: 0, rate_wait: None, held_back: Vec::new(), probations: Vec::new() })
+    );
     for name in ["first", "a", "later", "never"] {
         assert_eq!(place(name).await, None, "{name}");
     }
@@ -247,12 +254,15 @@ pub async fn a_ready_task_s_place_knows_the_rate(f: Fixture) {
     submit_many(&f, 2).await;
     assert_eq!(
         f.engine.place(&id("t0001")).await,
-        Ok(Some(QueuePlace { ahead: 1, rate_wait: None, held_back: Vec::new() }))
+        Ok(Some(QueuePlace { ahead: 1, rate_wait: None, held_back: Vec::new(), probations: Vec::new() }))
     );
     f.claim_one().await;
     f.advance(seconds(10));
     let place = f.engine.place(&id("t0001")).await.unwrap();
-    assert_eq!(place, Some(QueuePlace { ahead: 0, rate_wait: Some(seconds(20)), held_back: Vec::new() }));
+    assert_eq!(
+        place,
+        Some(QueuePlace { ahead: 0, rate_wait: Some(seconds(20)), held_back: Vec::new(), probations: Vec::new() })
+    );
 }
 
 pub async fn limits_of_none_are_refused(f: Fixture) {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use jobbers_common::{
-    engine::{Cancelled, Extension, PutMode, Settlement, TaskFilter},
+    engine::{Cancelled, Extension, Probation, PutMode, Settlement, TaskFilter},
     gate::ConcurrencyKey,
     lifecycle::Status,
     policy::{DeadLetter, PolicyOverrides},
     queue::QueueConfig,
     suspicion::Suspicion,
     task::{ClaimedTask, NewTask},
+    time::Clock,
 };
 
 use super::{DONE, Fixture, LEASE, RELEASED, audit::assert_sound, id, ids, queue, retry, seconds, task, worker};
@@ -115,9 +116,14 @@ pub async fn suspects_join_when_the_probation_of_those_before_them_ends(f: Fixtu
     assert_eq!(f.claim(64).await.len(), 16);
     f.advance(seconds(1));
     let reply = f.cycle_as("w1", &["default"], 64, Vec::new()).await;
+    let place = f.engine.place(&id("t16")).await.unwrap().unwrap();
+    let first = Probation { until: f.clock.now().after(seconds(1)), id: id("t00") };
+    assert_eq!((place.probations.len(), place.probations.first()), (10, Some(&first)), "ten of sixteen are named");
+    assert_eq!(f.stats("default").await.suspects, 4);
     // They had run for less than two seconds when they were lost.
     assert_eq!((reply.claimed, reply.next_due, reply.more), (vec![], Some(seconds(1)), false));
     f.advance(seconds(1));
+    assert_eq!(f.engine.place(&id("t16")).await.unwrap().unwrap().probations, []);
     assert_eq!(ids(&f.claim(64).await), ["t16", "t17", "t18", "t19"], "beside the sixteen");
     assert_sound(&f, 100, false).await;
 }

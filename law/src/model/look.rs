@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Bound};
 
 use jobbers_common::{
     dependency::Dependencies,
-    engine::{Error, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
+    engine::{Error, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
     lifecycle::Status,
     name::{QueueName, TaskId},
     task::Task,
@@ -67,7 +67,12 @@ impl State {
         let ahead = self.tasks.values().filter(is_ready).filter(|other| order(other) < order(wanted)).count() as u64;
         let rate = self.rate_of(queue).filter(|(rate, mark)| rate.allowed(*mark, now) == 0);
         let rate_wait = rate.map(|(rate, mark)| rate.wait(mark, now, 1));
-        Some(QueuePlace { ahead, rate_wait, held_back: self.shut_gates(id, now) })
+        let runs = |other: &&Stored| other.task.status == Status::Started && other.task.queue == *queue;
+        let running = self.tasks.values().filter(runs).map(|other| &other.task);
+        let running = running.map(|task| (task.id.clone(), task.suspicion, task.started_at.unwrap_or_default()));
+        let is_suspect = wanted.task.suspicion.is_suspect();
+        let probations = if is_suspect { Probation::named(running, now) } else { Vec::new() };
+        Some(QueuePlace { ahead, rate_wait, held_back: self.shut_gates(id, now), probations })
     }
 
     pub(super) fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
@@ -83,11 +88,12 @@ impl State {
     }
 
     fn stats_of(&self, queue: &QueueName) -> QueueStats {
-        let mut tasks = BTreeMap::new();
+        let (mut tasks, mut suspects) = (BTreeMap::new(), 0);
         let mut front: BTreeMap<u8, &Stored> = BTreeMap::new();
         for stored in self.tasks.values().filter(|stored| stored.task.queue == *queue) {
             *tasks.entry(stored.task.status).or_default() += 1;
             if stored.task.status == Status::Submitted {
+                suspects += u64::from(stored.task.suspicion.is_suspect());
                 let first = front.entry(stored.task.priority.get()).or_insert(stored);
                 if stored.position < first.position {
                     *first = stored;
@@ -98,6 +104,6 @@ impl State {
         let oldest_ready_at = front.values().map(|stored| stored.task.ready_at).min();
         let is_sized = self.config.queues.get(queue).is_some_and(|config| config.max_bytes.is_some());
         let waiting_bytes = is_sized.then(|| self.waiting_bytes(queue));
-        QueueStats { queue: queue.clone(), tasks, oldest_ready_at, accepted, removed, waiting_bytes }
+        QueueStats { queue: queue.clone(), tasks, suspects, oldest_ready_at, accepted, removed, waiting_bytes }
     }
 }

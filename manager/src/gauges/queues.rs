@@ -8,8 +8,8 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_OLDEST_AGE, QUEUE_OLDEST_WAITING_AGE, QUEUE_REMOVED, QUEUE_WAITING,
-            SCHEDULE_LAG,
+            QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_OLDEST_AGE, QUEUE_OLDEST_WAITING_AGE, QUEUE_REMOVED, QUEUE_SUSPECTS,
+            QUEUE_WAITING, SCHEDULE_LAG,
         },
     },
     name::QueueName,
@@ -42,6 +42,8 @@ struct Shown {
     tasks: BTreeMap<Status, u64>,
     accepted: u64,
     removed: u64,
+    /// Suspects among the ready tasks.
+    suspects: u64,
     waiting_bytes: Option<u64>,
     /// For how long the longest waiting ready task has been ready.
     oldest: Duration,
@@ -62,6 +64,7 @@ impl Shown {
             tasks: stats.tasks,
             accepted: stats.accepted,
             removed: stats.removed,
+            suspects: stats.suspects,
             waiting_bytes: stats.waiting_bytes,
         }
     }
@@ -72,6 +75,7 @@ impl Shown {
         }
         self.accepted += other.accepted;
         self.removed += other.removed;
+        self.suspects += other.suspects;
         self.waiting_bytes = match (self.waiting_bytes, other.waiting_bytes) {
             (Some(ours), Some(theirs)) => Some(ours + theirs),
             (ours, theirs) => ours.or(theirs),
@@ -133,6 +137,14 @@ pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
                     let tasks = stats.tasks.get(&status).copied().unwrap_or(0);
                     gauge.observe(tasks as f64, &[stats.queue.clone(), KeyValue::new("status", status.as_str())]);
                 }
+            }
+        }),
+    );
+    QUEUE_SUSPECTS.gauge(
+        meter,
+        with_reading(app, |reading, gauge| {
+            for stats in &reading.queues.shown {
+                gauge.observe(stats.suspects as f64, &[stats.queue.clone()]);
             }
         }),
     );
@@ -198,7 +210,7 @@ mod tests {
         let times = (Duration::from_secs(n), Duration::from_secs(2 * n), Duration::from_secs(3 * n));
         let (oldest, lag, wait) = times;
         let waiting_bytes = n.is_multiple_of(2).then_some(n);
-        Shown { queue, tasks, accepted: n + 1, removed: n, waiting_bytes, oldest, lag, wait }
+        Shown { queue, tasks, accepted: n + 1, removed: n, suspects: n, waiting_bytes, oldest, lag, wait }
     }
 
     #[test]

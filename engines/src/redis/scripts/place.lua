@@ -3,7 +3,8 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id.
 -- Returns nothing unless the task is ready, else {how many come before it, microseconds until its queue's rate lets one
--- start or -1, gates that hold it back, …}: of each {gate, how many of its tasks run, microseconds until its rate lets one
+-- start or -1, the present, running suspects, gates that hold it back, …}: if it is a suspect, of each suspect of its queue that
+-- runs its id, its byte of suspicion and since when it runs; of each gate {gate, how many of its tasks run, microseconds until its rate lets one
 -- start or -1, ids of those that run if these are as many as may, …}.
 
 -- include base numbers wake over limits aside lane gates
@@ -67,4 +68,22 @@ for _, gate in ipairs(rules_of(name) and gates_of(rules_of(name), record) or {})
     held_back[#held_back + 1] = described
   end
 end
-return { ahead, wait, unpack(held_back) }
+-- How many leases of a queue are read.
+local MOST_LEASES = 1000
+
+-- The suspects of a queue that run.
+local function running_suspects(name)
+  local ids, found = call('ZRANGE', of(name, 'l'), 0, MOST_LEASES - 1), {}
+  for i, lease in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
+    if lease and is_running(lease) and suspicion_in(lease) > 1 then
+      found[#found + 1] = ids[i]
+      found[#found + 1] = byte(lease, @lease.suspicion.at)
+      found[#found + 1] = format('%.0f', (unpack_at('>I7', lease, @lease.started_at.at)))
+    end
+  end
+  return found
+end
+
+local has_history = byte(record) ~= @state.fresh.byte
+local suspects = has_history and suspicion_in(record) > 1 and running_suspects(name) or {}
+return { ahead, wait, NOW, suspects, unpack(held_back) }

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- queues.
 -- Returns for each {0 if it is unknown else 1, waiting, scheduled, submitted, started, when the longest ready became so
--- or nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished
+-- or nothing, counters, the bytes that wait in it or nothing, how many submitted tasks are suspects}: counters are pairs of accepted, removed or a finished
 -- status' digit, and its count.
 
 -- include base counter lane
@@ -55,6 +55,7 @@ for i = 2, #ARGV do
     call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),
     call('HGET', P .. 'sized', name) or '',
+    aside > 0 and call('ZLEXCOUNT', of(name, 'y'), '[' .. @gate.suspect .. '\0', '(' .. @gate.suspect .. '\1') or 0,
   }
 end
 return answers

@@ -60,6 +60,15 @@ SELECT key, losses, ran_s, name, concurrency_key, version FROM task
 WHERE status = 2 AND gate = '!' AND queue = ?1
 ORDER BY rank, position LIMIT ?2
 
+-- count_suspects: how many suspects of a queue are ready.
+-- ?1 queue
+SELECT count(*) FROM task WHERE status = 2 AND gate = '!' AND queue = ?1
+
+-- running_suspects: the suspects of a queue that run. Reads all that run.
+-- ?1 queue
+-- Returns id, losses, ran_s and started_at.
+SELECT id, losses, ran_s, started_at FROM task WHERE status = 3 AND losses > 1 AND queue = ?1
+
 -- held_suspects: how suspect each suspect is that a worker holds a lease on, and since when it holds it.
 -- ?1 worker
 SELECT losses, ran_s, started_at FROM task WHERE status = 3 AND losses > 1 AND worker = ?1

@@ -163,7 +163,7 @@ pub async fn a_task_that_is_held_back_tells_by_what(f: Fixture) {
         holders: vec![id("running")],
         rate_wait: Some(seconds(20)),
     };
-    let place = QueuePlace { ahead: 0, rate_wait: None, held_back: vec![key_gate, task_gate] };
+    let place = QueuePlace { ahead: 0, rate_wait: None, held_back: vec![key_gate, task_gate], probations: Vec::new() };
     assert_eq!(f.engine.place(&id("both")).await, Ok(Some(place)));
 }
 

@@ -24,7 +24,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId},
     queue::{Config, QueueConfig},
-    task::Task,
+    task::{FailureKind, Task},
     time::Timestamp,
     worker::RegisteredWorker,
     workflow::run_of,
@@ -62,6 +62,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
             let queue = config.settings_of(&task.queue);
             let mut reasons = expired(&app, &task).await?.into_iter().collect::<Vec<_>>();
             reasons.extend(queue_reasons(&app, &task, &queue, place.as_ref()).await?);
+            reasons.extend(place.as_ref().and_then(|place| suspected(&task, place)));
             reasons.extend(worker_reasons(&app, &task, &config, &queue, &workers).await?);
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
@@ -110,6 +111,23 @@ async fn expired(app: &App, task: &Task) -> Result<Option<Reason>> {
     let Some(until) = task.expires_at() else { return Ok(None) };
     let reason = || Reason::new(C::Expired, "it has expired: a worker that asks for it drops it").since(until);
     Ok((until <= app.now().await?).then(reason))
+}
+
+/// For a suspect that others hold back.
+fn suspected(task: &Task, place: &QueuePlace) -> Option<Reason> {
+    let first = place.probations.first()?;
+    let (losses, most) = (task.suspicion.losses(), task.suspicion.capacity());
+    let message = format!(
+        "it was lost with its worker {losses} times in a row, so a worker starts at most {most} such tasks at a time, and the next \
+         ones when a probation ends"
+    );
+    let holders = place.probations.iter().map(|it| it.id.clone()).collect();
+    let reason = Reason::new(C::Suspect, message).until(first.until).held_by(holders);
+    let lost_at = task.errors.iter().rev().find(|error| error.kind == FailureKind::Crash).map(|error| error.at);
+    Some(match lost_at {
+        Some(at) => reason.since(at),
+        None => reason,
+    })
 }
 
 fn next() -> Reason {

@@ -61,7 +61,7 @@ const BY_WORKFLOWS_AND_SCHEDULES: [&str; 4] =
 const BY_TOO_MANY_NAMES: [&str; 1] = ["JobbersMetricsOverflow"];
 
 /// What is seen when the only worker of a role is killed in the middle of a task.
-const BY_DEATH_OF_A_WORKER: [&str; 2] = ["JobbersWorkersGone", "JobbersLeasesLost"];
+const BY_DEATH_OF_A_WORKER: [&str; 3] = ["JobbersWorkersGone", "JobbersLeasesLost", "JobbersSuspectsWait"];
 
 /// What is seen when the only manager is killed.
 const BY_DEATH_OF_THE_MANAGER: [&str; 1] = ["JobbersManagerGone"];
@@ -267,7 +267,25 @@ async fn death(site: &mut Site, begun: SystemTime) {
     // Another role serves its queue from now on, and takes the task over when its lease has ended.
     api.put("/roles/default", &json!({"queues": ["default", "mail", "swept", "fragile"]})).await.ok();
     site.fragile.kill().await;
+    lose_over_http(site).await;
     fire(site, begun, &BY_DEATH_OF_A_WORKER, async || {}).await;
     site.manager.kill().await;
     fire(site, begun, &BY_DEATH_OF_THE_MANAGER, async || {}).await;
+}
+
+/// A worker over HTTP leases two tasks and is not heard of again, twice.
+async fn lose_over_http(site: &Site) {
+    let api = &site.api;
+    api.put("/queues/haunted", &json!({})).await.ok();
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        ids.push(api.submit(&json!({"name": "echo", "queue": "haunted"})).await);
+    }
+    for _ in 0..2 {
+        let claim = json!({"worker": "ghost", "queues": ["haunted"], "limit": 2, "lease": "1s"});
+        assert_eq!(api.post("/leases", &claim).await.ok()["leases"].as_array().map(Vec::len), Some(2));
+        for id in &ids {
+            api.standing(id, "submitted").await;
+        }
+    }
 }
