@@ -406,6 +406,7 @@ fn meaning_of(name: &str) -> Option<String> {
     let literal = match name {
         "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),
         "suspicion.capacities" => return Some(by_losses(&Suspicion::CAPACITIES)),
+        "counter.first_number_at" => return Some(FIRST_NUMBER_AT.to_string()),
         "suspicion.step" => return Some(SUSPICION_STEP.to_string()),
         "suspicion.factors" => return Some(by_losses(&Suspicion::PROBATION_FACTORS)),
         "suspicion.shortest_run" => return Some(Suspicion::SHORTEST_RUN.as_secs().to_string()),
@@ -430,6 +431,10 @@ fn meaning_of(name: &str) -> Option<String> {
         Some(_) => None,
     }
 }
+
+/// Numbers of the one counter are microseconds from here, in September 2020. So they stay below 10^15, and exact in a score,
+/// until the year 2052.
+pub(super) const FIRST_NUMBER_AT: i64 = 1_600_000_000_000_000;
 
 /// A byte for a suspicion is the losses in a row, and so many times the seconds by which the run was shorter than the longest.
 pub(super) const SUSPICION_STEP: u8 = 8;

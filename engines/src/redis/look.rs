@@ -19,6 +19,7 @@ use redis::{Cmd, FromRedisValue, Value};
 use super::{
     dead,
     failure::malformed,
+    layout::FIRST_NUMBER_AT,
     queues::{self, From},
     record::{read_suspicion, time},
     reply::{array, bytes, digits, number, text, tuple},
@@ -204,8 +205,27 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
         }
     }
     let (now, outbox) = dead::outbox(store).await?;
+    // A user without permission for this command gets no warning.
+    let counter: Option<i64> = ask(store, &["GET", &format!("{}c", store.shard)]).await.unwrap_or_default();
+    warnings.extend(counter.and_then(|counter| clock_warning(counter, now)));
     let tombstones = tombstones::health(store).await?;
     Ok(Health { engine: "redis", store: store.address.clone(), durability, warnings, now, outbox, tombstones })
+}
+
+/// The clock may be so far behind the counter without a warning.
+const CLOCK_SLACK: Duration = Duration::from_secs(5);
+
+/// The warning that the server's clock is behind what the store has written: the counter never is behind the clock.
+fn clock_warning(counter: i64, now: Timestamp) -> Option<String> {
+    let behind = Timestamp::from_micros(FIRST_NUMBER_AT.saturating_add(counter)).since(now);
+    (behind > CLOCK_SLACK).then(|| {
+        format!(
+            "the clock of the Redis server is {} s behind what this store has written: it was set back. Until it has caught up, \
+             the tasks of dead workers and delayed tasks wait longer by as much. Set it forward again, and have it slewed, \
+             not set",
+            behind.as_secs()
+        )
+    })
 }
 
 /// Sends a plain command and reads its answer.

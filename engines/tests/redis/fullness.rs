@@ -4,8 +4,9 @@ use jobbers_common::{
     engine::{Cancelled, Error, Extension, PruneRequest, PruneScope, SettleAnswer, TaskFilter},
     lifecycle::Status,
     registry::Catalogue,
+    time::Clock,
 };
-use jobbers_law::conformance::{DONE, LEASE, id, task, worker};
+use jobbers_law::conformance::{DONE, LEASE, id, seconds, task, worker};
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
 
 use super::{connect, submit};
@@ -50,6 +51,20 @@ async fn a_replica_is_read_only_and_can_be_read() {
     assert!(matches!(refused, Err(Error::ReadOnly(_))), "{refused:?}");
     assert_eq!(f.status("a").await, Status::Submitted);
     assert_eq!(f.list(TaskFilter::default(), 10).await.len(), 1);
+}
+
+#[tokio::test]
+async fn health_warns_of_a_clock_that_was_set_back() {
+    let server = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a"]).await;
+    f.claim_one().await;
+    let before = f.clock.now();
+    f.clock.set(before.before(seconds(600)));
+    let warnings = f.engine.health().await.unwrap().warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("600 s behind"), "{warnings:?}");
+    f.clock.set(before);
+    assert_eq!(f.engine.health().await.unwrap().warnings, [""; 0]);
 }
 
 #[tokio::test]

@@ -9,9 +9,8 @@ local function three(number)
   return sub(THREE, 3 * number + 1, 3 * number + 3)
 end
 
--- Numbers count microseconds from here, in September 2020. So they stay below 10^15, and exact in a score, until the
--- year 2052.
-local FIRST_NUMBER_AT = 1600000000000000
+-- Numbers count microseconds from here.
+local FIRST_NUMBER_AT = @counter.first_number_at
 
 -- Takes `count` numbers, at most 1,000, of the store's one counter, each greater than any before. Returns the first
 -- one's leading 12 digits, its last three as a number, and the leading digits of those after the next thousand. The
