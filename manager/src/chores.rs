@@ -57,6 +57,7 @@ impl Chores {
             (Ok(()), Some(_)) => tracing::info!("the store is well again"),
             (Ok(()), None) => {}
             (Err(error), before) => {
+                self.app.leases.grace.note(&error).await;
                 if before.is_none_or(|before| std::mem::discriminant(&before) != std::mem::discriminant(&error)) {
                     tracing::warn!(%error, "the store does not let chores be done");
                 }
@@ -113,6 +114,7 @@ impl Chores {
 
     async fn reclaim(&self) -> Result<u64> {
         let mut total = 0;
+        self.app.leases.grace.grant().await?;
         for _ in 0..MAX_CALLS_PER_TICK {
             let reclaimed = self.app.engine.reclaim_expired(MAX_BATCH).await?;
             self.app.meters.reclaimed(&reclaimed);

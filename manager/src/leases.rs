@@ -5,7 +5,7 @@
 //! their places, as if they had not been claimed. Bytes that the client's machine accepted count as delivered; if the
 //! client dies before it reads them, the leases return when they expire.
 //!
-//! [`http_workers`] keeps the registrations of these workers.
+//! [`http_workers`] keeps the registrations of these workers, [`grace`] their leases after an outage.
 
 use std::{panic::resume_unwind, sync::Arc, time::Duration};
 
@@ -20,9 +20,10 @@ use tokio_util::task::TaskTracker;
 use ulid::Ulid;
 
 mod counts;
+pub(crate) mod grace;
 pub(crate) mod http_workers;
 
-use self::{counts::LeaseCounts, http_workers::HttpWorkers};
+use self::{counts::LeaseCounts, grace::Grace, http_workers::HttpWorkers};
 
 /// The leases that this manager handles.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub(crate) struct Leases {
     pub(crate) workers: HttpWorkers,
     /// What these workers do, as they would count it themselves.
     pub(crate) counts: LeaseCounts,
+    pub(crate) grace: Grace,
 }
 
 impl Leases {
@@ -43,7 +45,8 @@ impl Leases {
         #[expect(clippy::expect_used, reason = "letters, digits and a colon, far below the bound")]
         let settler = WorkerId::new(format!("manager:{}", Ulid::generate())).expect("a legal worker id");
         let counts = LeaseCounts::new(&opentelemetry::global::meter(SCOPE));
-        Self { workers: HttpWorkers::new(Arc::clone(&engine)), counts, engine, settler, calls: TaskTracker::new() }
+        let (workers, grace) = (HttpWorkers::new(Arc::clone(&engine)), Grace::new(Arc::clone(&engine)));
+        Self { workers, counts, grace, engine, settler, calls: TaskTracker::new() }
     }
 
     /// Claims tasks for a worker. They are given back unless the answer is kept and delivered, even if this future is
@@ -59,7 +62,9 @@ impl Leases {
         let leases = Arc::clone(self);
         let call = self.calls.spawn(async move {
             let cycle = Cycle { worker, settlements: Vec::new(), claim: Some(claim) };
-            let reply = leases.engine.cycle(cycle).await?;
+            // The claim takes expired leases back.
+            leases.grace.grant().await?;
+            let reply = leases.noted(leases.engine.cycle(cycle).await).await?;
             let undelivered = Undelivered::new(leases, &reply.claimed);
             Ok((reply, undelivered))
         });
@@ -78,7 +83,15 @@ impl Leases {
     /// Those of [`Engine::cycle`].
     pub(crate) async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<SettleAnswer>> {
         let cycle = Cycle { worker: self.settler.clone(), settlements, claim: None };
-        Ok(self.engine.cycle(cycle).await?.settled)
+        Ok(self.noted(self.engine.cycle(cycle).await).await?.settled)
+    }
+
+    /// Notes an error of the store.
+    pub(crate) async fn noted<T>(&self, answer: Result<T>) -> Result<T> {
+        if let Err(error) = &answer {
+            self.grace.note(error).await;
+        }
+        answer
     }
 
     /// Settles tasks even if the caller goes away meanwhile. A refusal is logged: the leases then return when they

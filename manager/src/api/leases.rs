@@ -292,8 +292,10 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
         }));
     }
     let ids: Vec<TaskId> = extensions.iter().map(|extension| extension.id.clone()).collect();
-    let answers =
-        if extensions.is_empty() { Vec::new() } else { app.engine.extend(&worker, lease, extensions).await? };
+    let answers = match extensions.is_empty() {
+        true => Vec::new(),
+        false => app.leases.noted(app.engine.extend(&worker, lease, extensions).await).await?,
+    };
     let lost = |answer: &ExtendAnswer| *answer == ExtendAnswer::LeaseLost;
     let of = |are_lost: bool| ids.iter().zip(&answers).filter(move |it| lost(it.1) == are_lost).map(|(id, _)| id);
     app.leases.workers.holds(&worker, of(false), lease);
