@@ -2,14 +2,16 @@
 //!
 //! A worker that is handed a task it does not know leaves tasks of this kind to others as long as another live worker of
 //! the queue knows it: its claims refuse the kind ([`crate::engine::Refusal`]). Stores set refused tasks aside behind a gate
-//! of their kind ([`TaskKind::gate_code`]). When no live worker of the queue knows the kind, the worker stops refusing it,
-//! so that the queue's patience with unknown tasks is judged as ever ([`crate::engine::Outcome::Unknown`]).
+//! of their kind ([`TaskKind::gate_code`]). When no live worker of the queue knows the kind, the worker is handed a few of these
+//! tasks now and then, so that the queue's patience with unknown tasks is judged ([`crate::engine::Outcome::Unknown`]). It gives
+//! them back with a delay ([`unknown_delay`]), and refuses the kind for a moment ([`UNKNOWN_RESTS`]): so all others stay in
+//! their queue, and a worker that knows the kind finds them as soon as it starts.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use crate::{
     name::{QueueName, TaskName, WorkerId},
-    task::Task,
+    task::{ClaimedTask, Task},
     worker::{RegisteredWorker, WorkerReport, WorkerState},
 };
 
@@ -47,6 +49,21 @@ impl fmt::Display for TaskKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.name, self.version)
     }
+}
+
+/// The bounds of the delay of a task that no live worker knows.
+pub const UNKNOWN_DELAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How long a worker refuses a kind that no live worker knows after it gave tasks of this kind back.
+pub const UNKNOWN_RESTS: Duration = Duration::from_secs(1);
+/// The share of the time a task has waited that it is delayed by: one in this number.
+const SHARE_OF_WAIT: u32 = 100;
+
+/// How long a task that no live worker knows is not handed out again: a hundredth of the time it has waited, from 1 s to 30 s.
+/// So a worker that knows it and starts late gets it soon.
+#[must_use]
+pub fn unknown_delay(task: &ClaimedTask) -> Duration {
+    let (shortest, longest) = UNKNOWN_DELAYS;
+    (task.started_at.since(task.ready_at) / SHARE_OF_WAIT).clamp(shortest, longest)
 }
 
 /// Whether a live worker other than `worker` claims from `queue` and knows `kind`. One that drains claims nothing more.

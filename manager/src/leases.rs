@@ -5,7 +5,8 @@
 //! their places, as if they had not been claimed. Bytes that the client's machine accepted count as delivered; if the
 //! client dies before it reads them, the leases return when they expire.
 //!
-//! [`http_workers`] keeps the registrations of these workers, [`grace`] their leases after an outage.
+//! [`http_workers`] keeps the registrations of these workers, [`grace`] their leases after an outage, and [`resting`] the kinds of
+//! tasks that no worker knows.
 
 use std::{panic::resume_unwind, sync::Arc, time::Duration};
 
@@ -22,8 +23,9 @@ use ulid::Ulid;
 mod counts;
 pub(crate) mod grace;
 pub(crate) mod http_workers;
+mod resting;
 
-use self::{counts::LeaseCounts, grace::Grace, http_workers::HttpWorkers};
+use self::{counts::LeaseCounts, grace::Grace, http_workers::HttpWorkers, resting::Resting};
 
 /// The leases that this manager handles.
 #[derive(Debug)]
@@ -38,6 +40,7 @@ pub(crate) struct Leases {
     /// What these workers do, as they would count it themselves.
     pub(crate) counts: LeaseCounts,
     pub(crate) grace: Grace,
+    pub(crate) resting: Resting,
 }
 
 impl Leases {
@@ -46,7 +49,8 @@ impl Leases {
         let settler = WorkerId::new(format!("manager:{}", Ulid::generate())).expect("a legal worker id");
         let counts = LeaseCounts::new(&opentelemetry::global::meter(SCOPE));
         let (workers, grace) = (HttpWorkers::new(Arc::clone(&engine)), Grace::new(Arc::clone(&engine)));
-        Self { workers, counts, grace, engine, settler, calls: TaskTracker::new() }
+        let resting = Resting::default();
+        Self { workers, counts, grace, resting, engine, settler, calls: TaskTracker::new() }
     }
 
     /// Claims tasks for a worker. They are given back unless the answer is kept and delivered, even if this future is

@@ -5,9 +5,10 @@
 //! comes, and now and then while it refuses kinds. When the last worker that knows a kind is gone, it claims the kind
 //! again.
 //!
-//! A task that no live worker knows is given back until its queue's patience ends, each time with a delay of a hundredth of
-//! the time it has waited, from 1 s to 30 s: so a worker that knows it and starts late gets it soon. Of a flood, this worker
-//! gives back a bounded number a second.
+//! A task that no live worker knows is given back until its queue's patience ends, each time with a delay
+//! ([`unknown_delay`]). Then its kind rests for a second: this worker's claims refuse it, so the other tasks of the kind stay in
+//! their queue, and a worker that knows it finds them at once. Kinds for which a claim has no room don't rest; of a
+//! flood of these, this worker gives back a bounded number a second.
 //!
 //! A claim refuses a bounded number of kinds. A task of a further kind that another worker knows is given back with a
 //! delay as well. This worker knows exactly when it is due again, and would win it every time over one that can run it. So
@@ -23,15 +24,11 @@ use jobbers_common::{
     limits::MAX_REFUSALS_PER_CLAIM,
     name::{QueueName, WorkerId},
     task::ClaimedTask,
-    task_kind::{TaskKind, is_known_elsewhere},
+    task_kind::{TaskKind, UNKNOWN_DELAYS, UNKNOWN_RESTS, is_known_elsewhere, unknown_delay},
     worker::RegisteredWorker,
 };
 
-/// The bounds of a delay.
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
-/// The share of the time a task has waited that it is delayed by: one in this number.
-const SHARE_OF_WAIT: u32 = 100;
+const LONGEST: Duration = UNKNOWN_DELAYS.1;
 /// How much each task that is given back adds to the delays of those right after it, so that a flood costs at most 500
 /// claims a second.
 const PER_TASK: Duration = Duration::from_millis(2);
@@ -70,6 +67,8 @@ pub(crate) struct UnknownTasks {
     undecided: Vec<ClaimedTask>,
     /// The kinds that other live workers know, per queue.
     refused: BTreeMap<QueueName, BTreeSet<TaskKind>>,
+    /// Until when kinds rest that no live worker knows.
+    resting: BTreeMap<(QueueName, TaskKind), Instant>,
     /// The latest list of registered workers, and when it was read.
     workers: Option<(Vec<RegisteredWorker>, Instant)>,
 }
@@ -139,6 +138,7 @@ impl UnknownTasks {
             self.defer_claims(&task.queue, now + delay);
         } else {
             self.log_once(task);
+            self.rest(task, now);
         }
         UnknownTaskAction::GiveBack(delay)
     }
@@ -157,29 +157,38 @@ impl UnknownTasks {
         if self.refuses(task) {
             return true;
         }
-        if self.refused.values().map(BTreeSet::len).sum::<usize>() >= MAX_REFUSALS_PER_CLAIM {
+        if self.refusals().len() >= MAX_REFUSALS_PER_CLAIM {
             return false;
         }
         let kind = kind_of(task);
+        self.resting.remove(&(task.queue.clone(), kind.clone()));
         tracing::info!(%kind, queue = %task.queue, "left to the workers that know it");
         self.refused.entry(task.queue.clone()).or_default().insert(kind)
     }
 
-    /// The kinds that the next claim leaves to other workers.
+    /// Refuses the kind of a task that no live worker knows for a moment, if there is room for a further kind.
+    fn rest(&mut self, task: &ClaimedTask, now: Instant) {
+        let key = (task.queue.clone(), kind_of(task));
+        if self.resting.contains_key(&key) || self.refusals().len() < MAX_REFUSALS_PER_CLAIM {
+            self.resting.insert(key, now + UNKNOWN_RESTS);
+        }
+    }
+
+    /// The kinds that the next claim leaves to other workers, or that rest.
     pub(crate) fn refusals(&self) -> Vec<Refusal> {
         let each = |(queue, kinds): (&QueueName, &BTreeSet<TaskKind>)| {
             let refusal = |kind: &TaskKind| Refusal { queue: queue.clone(), kind: kind.clone() };
             kinds.iter().map(refusal).collect::<Vec<_>>()
         };
-        self.refused.iter().flat_map(each).collect()
+        let resting = self.resting.keys().map(|(queue, kind)| Refusal { queue: queue.clone(), kind: kind.clone() });
+        self.refused.iter().flat_map(each).chain(resting).collect()
     }
 
     /// How long no worker tries this task again.
     fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
         let busy_until = self.busy_until.map_or(now, |until| until.max(now)) + PER_TASK;
         self.busy_until = Some(busy_until.min(now + LONGEST));
-        let share = task.started_at.since(task.ready_at) / SHARE_OF_WAIT;
-        share.max(busy_until - now).clamp(SHORTEST, LONGEST)
+        unknown_delay(task).max(busy_until - now).min(LONGEST)
     }
 
     /// The queues in which the other workers go first now.
@@ -189,14 +198,17 @@ impl UnknownTasks {
         self.head_starts.iter().filter(|(_, starts)| is_on(starts)).map(|(queue, _)| queue.clone()).collect()
     }
 
-    /// When the next head start is over.
+    /// When the next head start is over, or the next rest.
     pub(crate) fn next_end(&self) -> Option<Instant> {
-        self.head_starts.values().filter_map(BTreeSet::first).min().map(|at| *at + HEAD_START)
+        let head_start = self.head_starts.values().filter_map(BTreeSet::first).min().map(|at| *at + HEAD_START);
+        head_start.into_iter().chain(self.resting.values().copied()).min()
     }
 
-    /// Removes the head starts that are over. Returns whether there were any.
+    /// Removes the head starts and rests that are over. Returns whether there were any.
     pub(crate) fn follow_on(&mut self, now: Instant) -> bool {
-        let mut is_any_over = false;
+        let resting = self.resting.len();
+        self.resting.retain(|_, until| *until > now);
+        let mut is_any_over = self.resting.len() < resting;
         self.head_starts.retain(|_, starts| {
             let before = starts.len();
             starts.retain(|at| *at + HEAD_START > now);
@@ -285,7 +297,7 @@ mod tests {
         assert_eq!(unknown.judge(&task("a"), &me(), now), UnknownTaskAction::HandOn);
         let refusals = unknown.refusals();
         assert_eq!(refusals, [Refusal { queue: task("a").queue, kind: kind_of(&task("a")) }]);
-        assert!(unknown.left_to_others(now + SHORTEST).is_empty(), "nothing falls due again");
+        assert!(unknown.left_to_others(now + UNKNOWN_DELAYS.0).is_empty(), "nothing falls due again");
         unknown.take_undecided();
         unknown.keep(task("b"));
         assert!(!unknown.needs_workers(now + FRESH), "its kind is known to be known");
@@ -303,7 +315,7 @@ mod tests {
         assert!(!unknown.follow_workers(Some(able()), &me(), again));
         assert!(unknown.follow_workers(Some(Vec::new()), &me(), again));
         assert_eq!((unknown.refusals(), unknown.read_again_at()), (vec![], None));
-        assert_eq!(unknown.judge(&task("a"), &me(), again), UnknownTaskAction::GiveBack(SHORTEST));
+        assert_eq!(unknown.judge(&task("a"), &me(), again), UnknownTaskAction::GiveBack(UNKNOWN_DELAYS.0));
     }
 
     #[test]
@@ -343,10 +355,13 @@ mod tests {
         let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
         let delays: Vec<Duration> =
             (0..20_000).map(|n: u32| delay(&mut unknown, &task(&n.to_string()), start)).collect();
-        assert_eq!((delays[0], delays[499], delays[4_999]), (SHORTEST, SHORTEST, Duration::from_secs(10)));
+        assert_eq!(
+            (delays[0], delays[499], delays[4_999]),
+            (UNKNOWN_DELAYS.0, UNKNOWN_DELAYS.0, Duration::from_secs(10))
+        );
         assert_eq!(delays[19_999], LONGEST);
         assert!(delays.is_sorted(), "none overtakes another");
-        assert_eq!(delay(&mut unknown, &task("later"), start + LONGEST), SHORTEST);
+        assert_eq!(delay(&mut unknown, &task("later"), start + LONGEST), UNKNOWN_DELAYS.0);
     }
 
     #[test]
@@ -386,10 +401,22 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_no_worker_knows_defers_no_claim() {
+    fn a_task_that_no_worker_knows_defers_no_claim_and_its_kind_rests() {
         let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
         let due = start + delay(&mut unknown, &task("a"), start);
-        assert!(unknown.left_to_others(due).is_empty() && unknown.next_end().is_none());
+        assert!(unknown.left_to_others(due).is_empty());
+        assert_eq!((unknown.refusals().len(), unknown.next_end()), (1, Some(start + UNKNOWN_RESTS)));
+        assert!(unknown.follow_on(start + UNKNOWN_RESTS), "a claim that does not refuse it follows at once");
+        assert_eq!((unknown.refusals(), unknown.next_end()), (vec![], None));
+    }
+
+    #[test]
+    fn a_kind_that_rests_is_left_to_a_worker_that_comes_to_know_it() {
+        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
+        delay(&mut unknown, &task("a"), now);
+        unknown.follow_workers(Some(able()), &me(), now);
+        assert_eq!(unknown.judge(&task("b"), &me(), now), UnknownTaskAction::HandOn);
+        assert_eq!((unknown.follow_on(now + UNKNOWN_RESTS), unknown.refusals().len()), (false, 1));
     }
 
     #[test]

@@ -33,7 +33,7 @@ use jobbers_common::{
     queue::Config,
     settling::settle_unknown,
     task::ClaimedTask,
-    task_kind::TaskKind,
+    task_kind::{TaskKind, unknown_delay},
     worker::ANY_TASK,
 };
 
@@ -58,8 +58,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const PARENT_BYTES_A_LEASE: usize = 256 * 1024;
 /// How many bytes of predecessors' results an answer has in all, and at most one result more.
 const PARENT_BYTES_AN_ANSWER: usize = 4 * 1024 * 1024;
-/// How long a task that no live worker knows is not offered again.
-const UNKNOWN_DELAY: Duration = Duration::from_secs(10);
+/// How long a task waits of a kind that other workers know and that a claim can't refuse besides all others.
+const HANDED_ON_DELAY: Duration = Duration::from_secs(10);
 
 /// Lease tasks
 ///
@@ -171,10 +171,13 @@ struct Claimed {
 impl Claimer<'_> {
     async fn claim(&self, config: &Config) -> Result<Claimed> {
         let known = self.app.known.current();
-        let refused = match (&self.tasks, &known) {
+        let mut refused = match (&self.tasks, &known) {
             (Some(tasks), Some(known)) => known.refusals(&self.queues, tasks),
             _ => Vec::new(),
         };
+        if let Some(tasks) = &self.tasks {
+            self.app.leases.resting.add_refusals(&self.queues, tasks, &mut refused, Instant::now());
+        }
         let mut queues = Vec::with_capacity(self.queues.len());
         for queue in &self.queues {
             let limit = self.room_in(queue, config).await?;
@@ -184,8 +187,11 @@ impl Claimer<'_> {
         let (reply, undelivered) = self.app.leases.claim(self.worker.clone(), claim).await?;
         self.app.meters.reclaimed(&reply.reclaimed);
         self.app.meters.expired(&reply.expired);
+        let claimed = reply.claimed.len();
         let tasks = self.leave_unknown(reply.claimed, &undelivered, config).await?;
-        let (cancel_requested, next_due) = (reply.cancel_requested, reply.next_due);
+        // After those that it gave back there may be some that it knows.
+        let next_due = if tasks.len() < claimed { Some(Duration::ZERO) } else { reply.next_due };
+        let cancel_requested = reply.cancel_requested;
         Ok(Claimed { tasks, undelivered: Some(undelivered), cancel_requested, next_due })
     }
 
@@ -215,10 +221,12 @@ impl Claimer<'_> {
         // Read again: from now on, claims refuse the kinds that other workers know.
         let known = self.app.known.fresh().await?;
         let refused = known.refusals(&self.queues, tasks);
+        let (resting, now) = (&self.app.leases.resting, Instant::now());
         let settle = |task: &ClaimedTask| {
-            let outcome = known
-                .hand_on(task, &refused, UNKNOWN_DELAY)
-                .unwrap_or_else(|| settle_unknown(task, UNKNOWN_DELAY, config.settings_of(&task.queue).patience));
+            let outcome = known.hand_on(task, &refused, HANDED_ON_DELAY).unwrap_or_else(|| {
+                resting.rest(&task.queue, kind_of(task), now);
+                settle_unknown(task, unknown_delay(task), config.settings_of(&task.queue).patience)
+            });
             Settlement::new(task.id.clone(), task.fence, outcome)
         };
         let settlements: Vec<Settlement> = others.iter().map(settle).collect();
