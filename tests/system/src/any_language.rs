@@ -1,6 +1,9 @@
 //! The worker of the guide "A worker in any language", run as it is printed there.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use jobbers_test_support::{program::Program, wait::until};
 use nix::{sys::stat::Mode, unistd::mkfifo};
@@ -48,7 +51,10 @@ async fn when(manager: &Manager, id: &str, what: &str, holds: impl Fn(&Value) ->
     .await
 }
 
-on_both_engines!(the_worker_of_the_guide_is_killed_halfway_and_nothing_is_lost);
+on_both_engines!(
+    the_worker_of_the_guide_is_killed_halfway_and_nothing_is_lost,
+    an_outage_of_the_manager_is_not_blamed_on_the_tasks_of_http_workers,
+);
 
 async fn the_worker_of_the_guide_is_killed_halfway_and_nothing_is_lost(kind: Kind) {
     let stack = Stack::on(kind).await;
@@ -101,4 +107,42 @@ async fn the_worker_of_the_guide_is_killed_halfway_and_nothing_is_lost(kind: Kin
     assert_eq!(all_ids(&manager.api, "/tasks?status=completed").await.len(), 2 * TASKS + 1);
     assert_eq!(all_ids(&manager.api, "/tasks?status=submitted,scheduled,started").await.len(), 0);
     println!("{}", stack.examined().await);
+}
+
+async fn an_outage_of_the_manager_is_not_blamed_on_the_tasks_of_http_workers(kind: Kind) {
+    const WORKERS: usize = 7;
+    /// Longer than a lease of the guide's worker lasts.
+    const OUTAGE: Duration = Duration::from_secs(8);
+    let stack = Stack::on(kind).await;
+    let mut manager = stack.manager().await;
+    let ids: Vec<String> = (0..WORKERS).map(|n| format!("slow-{n}")).collect();
+    let mut workers = Vec::new();
+    for id in &ids {
+        mkfifo(&stack.folder().join(id), Mode::S_IRWXU).unwrap();
+        submit(&manager, id, id).await;
+        workers.push(start(&stack, &manager));
+    }
+    for id in &ids {
+        when(&manager, id, "runs", |task| task["status"] == "started").await;
+    }
+    let address = manager.address.to_string();
+    manager.program.kill().await;
+    let gone = Instant::now();
+    until(OUTAGE * 2, "the outage is over", async || (gone.elapsed() >= OUTAGE).then_some(())).await;
+    let manager = stack.manager_at(&address, &[]).await;
+    for id in &ids {
+        let path = stack.folder().join(id);
+        let before = when(&manager, id, "is there", |_| true).await["lease"]["expires_at"].clone();
+        when(&manager, id, "is kept", |task| task["lease"]["expires_at"].as_str() > before.as_str()).await;
+        tokio::task::spawn_blocking(move || std::fs::write(path, "the end")).await.unwrap().unwrap();
+    }
+    let mut crashes = 0;
+    for id in &ids {
+        let task = manager.api.finished(id).await;
+        assert_eq!((&task["status"], &task["attempt"]), (&json!("completed"), &json!(1)), "{task}");
+        crashes += task["crashes"].as_u64().unwrap();
+    }
+    println!("{kind:?}: a manager away for {OUTAGE:?}: {crashes} of {WORKERS} tasks of HTTP workers lost their lease");
+    assert_eq!(crashes, 0);
+    stack.examined().await;
 }

@@ -132,7 +132,12 @@ impl Stack {
 
     /// The same with further environment variables.
     pub(crate) async fn manager_with(&self, environment: &[(&str, &str)]) -> Manager {
-        let arguments = ["--engine-url", self.url(), "--listen", "127.0.0.1:0"];
+        self.manager_at("127.0.0.1:0", environment).await
+    }
+
+    /// The same at an address.
+    pub(crate) async fn manager_at(&self, address: &str, environment: &[(&str, &str)]) -> Manager {
+        let arguments = ["--engine-url", self.url(), "--listen", address];
         Manager::ready(Program::start("manager", self.folder(), &arguments, environment)).await
     }
 
