@@ -9,7 +9,7 @@ use jobbers_common::{
 use jobbers_law::conformance::{DONE, LEASE, id, seconds, task, worker};
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
 
-use super::{connect, submit};
+use super::{connect, open_at, submit};
 
 #[tokio::test]
 async fn a_full_server_refuses_submissions_and_can_be_drained() {
@@ -56,7 +56,7 @@ async fn a_replica_is_read_only_and_can_be_read() {
 #[tokio::test]
 async fn health_warns_of_a_clock_that_was_set_back() {
     let server = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
-    let f = connect(&server.url()).await;
+    let f = open_at(&server.url()).await;
     f.submit_ids(&["a"]).await;
     f.claim_one().await;
     let before = f.clock.now();
