@@ -18,7 +18,9 @@ use super::{
     dependency,
     directory::queue_name,
     error::{OrStore, corrupt},
-    gates, row, sql,
+    gates,
+    row::{self, Columns},
+    sql,
     view::View,
 };
 
