@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// What a caller that waits counts, besides its request.
-const WAITING_BYTES: usize = 16 * 1024;
+const WAITING_BYTES: usize = 8 * 1024;
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(crate) struct App {
     pub(crate) memory: Arc<ClientMemory>,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
+    /// What is said of addresses that other machines can reach.
+    pub(crate) exposures: Vec<String>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
     pub(crate) leaving: CancellationToken,
     /// Cancelled when the manager begins to stop: long polls then answer at once.
@@ -74,6 +76,7 @@ impl App {
             body_timeout: config.body_timeout,
             memory: ClientMemory::new(config.max_client_memory),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
+            exposures: Vec::new(),
             leaving: shutdown.leaving.clone(),
             drain: shutdown.drain.clone(),
             started: Instant::now(),

@@ -4,7 +4,7 @@
 //! browser on that machine reaches it too, and sends requests for any page of any site. The browser marks these requests with
 //! `Sec-Fetch-Site` or `Origin`, and a request that changes something is refused if it comes from a page of another site. A
 //! page whose own name points to this machine (DNS rebinding) is the same site for the browser, but its `Host` shows that
-//! name, so a manager on loopback answers only to known names.
+//! name, so a manager on loopback, or with `allowed_hosts`, answers only to known names.
 //!
 //! Programs send neither header and are not affected. This is no access control: it does not stop clients that reach the address.
 
@@ -38,7 +38,9 @@ pub(crate) struct Guard {
 impl Guard {
     /// For a manager that listens on `address`.
     pub(crate) fn new(config: &Config, address: SocketAddr) -> Self {
-        let is_open = !address.ip().to_canonical().is_loopback() || config.allowed_hosts.iter().any(|name| name == "*");
+        // Elsewhere than on loopback its names are known only if they are given.
+        let has_names = address.ip().to_canonical().is_loopback() || !config.allowed_hosts.is_empty();
+        let is_open = !has_names || config.allowed_hosts.iter().any(|name| name == "*");
         let advertised = config.advertise_url.parse::<Uri>().ok();
         let advertised = advertised.as_ref().and_then(Uri::host).map(str::to_owned);
         let names = config.allowed_hosts.iter().cloned().chain(advertised);
@@ -197,6 +199,11 @@ mod tests {
             &[("host", "advertised:1")],
         ] {
             assert_eq!(refused(&guard, "POST", headers), None, "{headers:?}");
+        }
+        let named = on("0.0.0.0:8000", &["jobs.example.org"]);
+        assert_eq!(refused(&named, "GET", &[("host", "evil.example")]), Some(Code::ForeignHost));
+        for known in ["jobs.example.org", "10.0.0.7:8000", "localhost"] {
+            assert_eq!(refused(&named, "POST", &[("host", known)]), None, "{known}");
         }
         for open in [on("0.0.0.0:8000", &[]), on("127.0.0.1:8000", &["*"])] {
             assert_eq!(refused(&open, "POST", &[("host", "any.example")]), None);

@@ -11,12 +11,12 @@
 //!
 //! Start reading at [`run`], then [`api`], then `api/tasks/submit.rs`, the path that must be fast.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use jobbers_boards::masstasker;
 use jobbers_common::engine::Engine;
-use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
+use jobbers_process::{listen, shutdown::Shutdown, telemetry::SCOPE};
 use tokio::{net::TcpListener, task::JoinSet};
 
 mod api;
@@ -95,7 +95,8 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     let Listeners { http, taskstore, masstasker } = listeners;
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
-    let app = Arc::new(App::new(&config, engine, config.url(address), &shutdown));
+    let exposures = exposures(address, [taskstore.as_ref(), masstasker.as_ref()]);
+    let app = Arc::new(App { exposures, ..App::new(&config, engine, config.url(address), &shutdown) });
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
     let guard = guard::Guard::new(&config, address);
@@ -126,6 +127,16 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     // Both stop with `drain` too, and give back what they hold, so that another manager need not wait for a lease to end.
     tokio::time::timeout(config.drain_timeout, futures_util::future::join(keeping, bridging)).await.ok();
     tracing::info!("stopped");
+}
+
+/// What is said of the addresses that other machines can reach. It is logged too.
+fn exposures(address: SocketAddr, others: [Option<&TcpListener>; 2]) -> Vec<String> {
+    let others = others.into_iter().flatten().filter_map(|listener| listener.local_addr().ok());
+    let exposures: Vec<String> = std::iter::once(address).chain(others).filter_map(listen::exposure).collect();
+    for exposure in &exposures {
+        tracing::warn!("{exposure}");
+    }
+    exposures
 }
 
 /// Answers TaskStore's clients on a port of their own, if they have one.

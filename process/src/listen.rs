@@ -24,6 +24,17 @@ pub fn check(address: SocketAddr, insecure: bool, flag: &'static str) -> Result<
     if insecure || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NotLoopback { address, flag }) }
 }
 
+/// What is said of an address that other machines can reach, and that was allowed; `None` for loopback.
+#[must_use]
+pub fn exposure(address: SocketAddr) -> Option<String> {
+    let is_open = !address.ip().to_canonical().is_loopback();
+    is_open.then(|| {
+        format!(
+            "{address} is open to other machines and Jobbers has no authentication (--insecure): any client that reaches it can submit, read and cancel tasks"
+        )
+    })
+}
+
 /// Reads `ADDRESS:PORT`. `localhost` is resolved once, now; of several addresses the first IPv4 one is used.
 ///
 /// # Errors
