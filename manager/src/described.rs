@@ -11,16 +11,29 @@ use utoipa::openapi::{
 use crate::version;
 
 /// Operations whose answer has the tag of the entry's settings.
-const TAGGED: [&str; 9] = [
+const TAGGED: [&str; 14] = [
     "create_queue",
     "get_queue",
     "put_queue",
+    "pause_queue",
+    "resume_queue",
     "create_role",
     "get_role",
     "put_role",
+    "refresh_role",
     "create_schedule",
     "get_schedule",
     "put_schedule",
+    "pause_schedule",
+    "resume_schedule",
+];
+/// Operations that make something, whose answer has its address.
+const LOCATED: [&str; 5] = [
+    "submit_tasks",
+    "resubmit_dead_letters",
+    "delete_dead_letters",
+    "get_resubmit_operation",
+    "cancel_resubmit_operation",
 ];
 /// Tags of the operations that one manager answers at a time.
 const KEPT_BY_ONE: &str = "dead letters";
@@ -45,6 +58,9 @@ fn describe(operation: &mut Operation) {
         let RefOr::T(response) = response else { continue };
         if status == "503" || status == "429" {
             add_header(response, "Retry-After", retry_after());
+        }
+        if status.starts_with('2') && LOCATED.contains(&id.as_str()) {
+            add_header(response, "Location", text("Where to look at it: a task that is the only one, or an operation"));
         }
         if status.starts_with('2') && TAGGED.contains(&id.as_str()) {
             add_header(response, "ETag", text("The tag of the entry's settings, for `If-Match`"));
