@@ -8,7 +8,11 @@
 //! [`http_workers`] keeps the registrations of these workers, [`grace`] their leases after an outage, and [`resting`] the kinds of
 //! tasks that no worker knows.
 
-use std::{panic::resume_unwind, sync::Arc, time::Duration};
+use std::{
+    panic::resume_unwind,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, CycleReply, Engine, Error, Outcome, Result, SettleAnswer, Settlement},
@@ -36,6 +40,8 @@ pub(crate) struct Leases {
     settler: WorkerId,
     /// Claims and give-backs under way.
     calls: TaskTracker,
+    /// Callers that wait for tasks.
+    pub(crate) waiting: AtomicUsize,
     pub(crate) workers: HttpWorkers,
     /// What these workers do, as they would count it themselves.
     pub(crate) counts: LeaseCounts,
@@ -50,7 +56,16 @@ impl Leases {
         let counts = LeaseCounts::new(&opentelemetry::global::meter(SCOPE));
         let (workers, grace) = (HttpWorkers::new(Arc::clone(&engine)), Grace::new(Arc::clone(&engine)));
         let resting = Resting::default();
-        Self { workers, counts, grace, resting, engine, settler, calls: TaskTracker::new() }
+        Self {
+            workers,
+            counts,
+            grace,
+            resting,
+            engine,
+            settler,
+            calls: TaskTracker::new(),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     /// Claims tasks for a worker. They are given back unless the answer is kept and delivered, even if this future is
@@ -134,6 +149,12 @@ impl Undelivered {
     fn new(leases: Arc<Leases>, claimed: &[ClaimedTask]) -> Self {
         let tasks = claimed.iter().map(|task| (task.id.clone(), task.fence)).collect();
         Self(Arc::new(UndeliveredLeases { leases, tasks: Mutex::new(tasks) }))
+    }
+
+    /// Takes over what another claim for the same answer leased.
+    pub(crate) fn absorb(&self, other: &Self) {
+        let tasks = std::mem::take(&mut *other.0.tasks.lock());
+        self.0.tasks.lock().extend(tasks);
     }
 
     /// Excludes tasks that are settled otherwise.

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -52,8 +55,14 @@ problems!(LeaseProblems: WITH_BODY, [Code::UnknownQueue]);
 problems!(ExtendProblems: WITH_BODY, [Code::BatchTooLarge]);
 problems!(ReturnProblems: WITH_BODY, [Code::BatchTooLarge]);
 
-/// The longest wait before the store is asked again without a wake-up.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The wait before the store is asked again without a wake-up: at least, and at most.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+/// How often all callers that wait ask the store in a second, as far as [`LOOK_AGAIN`] allows.
+const LOOKS_A_SECOND: u32 = 500;
+/// How many tasks are claimed first.
+const FIRST_CLAIM: usize = 32;
+/// An answer ends once its tasks' parameters have so many bytes.
+const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// How many bytes of predecessors' results a lease has at most, unless the first alone has more.
 const PARENT_BYTES_A_LEASE: usize = 256 * 1024;
 /// How many bytes of predecessors' results an answer has in all, and at most one result more.
@@ -98,17 +107,19 @@ pub(crate) async fn lease(
     let tasks = tasks.map(|tasks| tasks.into_iter().collect());
     let claimer = Claimer { app: &app, worker, queues, unknown_queues, tasks, limit, lease, predecessors };
     let waiting = until.saturating_duration_since(Instant::now());
-    let _waiting = if waiting.is_zero() { None } else { Some(app.wait_share()?) };
+    let _waiting =
+        if waiting.is_zero() { None } else { Some((app.wait_share()?, Waiting::begin(&app.leases.waiting))) };
     loop {
         let config = app.live.current().await?;
         let draining = config.draining.contains_key(&claimer.worker);
         workers.register_now(&claimer.worker, draining).await;
-        let claimed = if draining { Claimed::default() } else { claimer.claim(&config).await? };
+        let claimed = if draining { Claimed::default() } else { claimer.claim_all(&config).await? };
         let left = until.saturating_duration_since(Instant::now());
         if !claimed.tasks.is_empty() || left.is_zero() || app.drain.is_cancelled() {
             return claimer.answer(claimed, draining).await;
         }
-        let pause = claimed.next_due.unwrap_or(LOOK_AGAIN).clamp(Duration::from_millis(1), LOOK_AGAIN).min(left);
+        let look_again = look_again(app.leases.waiting.load(Ordering::Relaxed));
+        let pause = claimed.next_due.unwrap_or(look_again).clamp(Duration::from_millis(1), look_again).min(left);
         app.drain.run_until_cancelled(app.engine.wait(&claimer.worker, pause)).await;
         workers.waits(&claimer.worker);
     }
@@ -144,6 +155,29 @@ async fn known_queues(
     }
 }
 
+/// A caller that waits, while it is kept.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(all: &'a AtomicUsize) -> Self {
+        all.fetch_add(1, Ordering::Relaxed);
+        Self(all)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// After which time one of so many callers that wait looks at the store without a wake-up. No change is missed without
+/// looking; it only finds sooner what has become due.
+fn look_again(waiting: usize) -> Duration {
+    let (least, most) = LOOK_AGAIN;
+    (Duration::from_secs(1) / LOOKS_A_SECOND * u32::try_from(waiting).unwrap_or(u32::MAX)).clamp(least, most)
+}
+
 /// A request for tasks.
 struct Claimer<'a> {
     app: &'a App,
@@ -168,8 +202,41 @@ struct Claimed {
     next_due: Option<Duration>,
 }
 
+impl Claimed {
+    fn add(&mut self, more: Self) {
+        self.tasks.extend(more.tasks);
+        self.cancel_requested.extend(more.cancel_requested);
+        self.next_due = more.next_due;
+        match (&self.undelivered, more.undelivered) {
+            (Some(ours), Some(theirs)) => ours.absorb(&theirs),
+            (_, theirs) => self.undelivered = theirs,
+        }
+    }
+}
+
 impl Claimer<'_> {
-    async fn claim(&self, config: &Config) -> Result<Claimed> {
+    /// Claims up to its limit, or until the answer is large enough. Few tasks are claimed first, which show how large they
+    /// are, so that no claim brings much more than an answer may have.
+    async fn claim_all(&self, config: &Config) -> Result<Claimed> {
+        let mut asked = self.limit.min(FIRST_CLAIM);
+        let mut all = self.claim(config, asked).await?;
+        let mut is_full = all.tasks.len() == asked;
+        while is_full && all.tasks.len() < self.limit {
+            let bytes: usize = all.tasks.iter().map(|task| task.parameters.len()).sum();
+            let each = (bytes / all.tasks.len()).max(1);
+            asked = (ANSWER_BYTES.saturating_sub(bytes) / each).min(self.limit - all.tasks.len());
+            if asked == 0 {
+                break;
+            }
+            // What is claimed already is answered; the store's failure is met again by the next request.
+            let Ok(more) = self.claim(config, asked).await else { break };
+            is_full = more.tasks.len() == asked;
+            all.add(more);
+        }
+        Ok(all)
+    }
+
+    async fn claim(&self, config: &Config, limit: usize) -> Result<Claimed> {
         let known = self.app.known.current();
         let mut refused = match (&self.tasks, &known) {
             (Some(tasks), Some(known)) => known.refusals(&self.queues, tasks),
@@ -180,10 +247,10 @@ impl Claimer<'_> {
         }
         let mut queues = Vec::with_capacity(self.queues.len());
         for queue in &self.queues {
-            let limit = self.room_in(queue, config).await?;
-            queues.push(QueueClaim { queue: queue.clone(), limit });
+            let room = self.room_in(queue, config, limit).await?;
+            queues.push(QueueClaim { queue: queue.clone(), limit: room });
         }
-        let claim = ClaimRequest { queues, refused, limit: self.limit, lease: self.lease };
+        let claim = ClaimRequest { queues, refused, limit, lease: self.lease };
         let (reply, undelivered) = self.app.leases.claim(self.worker.clone(), claim).await?;
         self.app.meters.reclaimed(&reply.reclaimed);
         self.app.meters.expired(&reply.expired);
@@ -196,13 +263,13 @@ impl Claimer<'_> {
     }
 
     /// How many tasks of a queue it may be given, by the queue's `max_per_worker`.
-    async fn room_in(&self, queue: &QueueName, config: &Config) -> Result<usize> {
-        let Some(most) = config.queues.get(queue).and_then(|queue| queue.max_per_worker) else { return Ok(self.limit) };
+    async fn room_in(&self, queue: &QueueName, config: &Config, limit: usize) -> Result<usize> {
+        let Some(most) = config.queues.get(queue).and_then(|queue| queue.max_per_worker) else { return Ok(limit) };
         let most = usize::try_from(most).unwrap_or(MAX_BATCH).min(MAX_BATCH);
         let (queue, worker) = (Some(queue.clone()), Some(self.worker.clone()));
         let filter = TaskFilter { statuses: vec![Status::Started], queue, worker, ..TaskFilter::default() };
         let running = listing::fill(&*self.app.engine, filter, most.max(1), None, |_| true).await?.tasks.len();
-        Ok(most.saturating_sub(running).min(self.limit))
+        Ok(most.saturating_sub(running).min(limit))
     }
 
     /// Gives back tasks that the worker does not know: at once to others that know them, or else for a while, until the
@@ -342,5 +409,21 @@ fn check_count(leases: usize) -> Result<()> {
             let detail = format!("a request names at most {MAX_BATCH} leases, not {leases}");
             Err(Problem::new(Code::BatchTooLarge, detail).at("/leases"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_that_wait_look_at_the_store_only_so_often_together() {
+        for waiting in [1, 10, 500, 501, 2_500] {
+            let pause = look_again(waiting);
+            assert!(pause >= LOOK_AGAIN.0 && pause <= LOOK_AGAIN.1);
+            assert!(waiting as f64 / pause.as_secs_f64() <= f64::from(LOOKS_A_SECOND), "{waiting} callers");
+        }
+        assert_eq!(look_again(1), LOOK_AGAIN.0, "few are as quick as one");
+        assert_eq!(look_again(usize::MAX), LOOK_AGAIN.1, "each looks before its worker counts as gone");
     }
 }

@@ -550,3 +550,24 @@ async fn results_that_are_too_large_for_a_lease_are_read_by_page() {
     let rest = server.get("/tasks/z/predecessors?cursor=1").await.expect(200);
     assert_eq!((rest["predecessors"].as_array().unwrap().len(), &rest["next_cursor"]), (2, &Value::Null));
 }
+
+#[tokio::test]
+async fn an_answer_with_leases_is_bounded_by_its_bytes_and_the_rest_stays_in_the_queue() {
+    let server = Server::start().await;
+    let task = json!({"name": "large", "parameters": "x".repeat(250_000)});
+    server.post("/tasks", json!({"tasks": vec![task; 60]})).await.expect(201);
+    let mut leased = Vec::new();
+    while leased.len() < 60 {
+        let answer = server.post("/leases", json!({"worker": "w", "queues": ["default"], "limit": 100})).await;
+        let leases = answer.expect(200)["leases"].as_array().unwrap().len();
+        assert!(leases > 0 && answer.text.len() < 10 * 1024 * 1024, "{leases} leases, {} bytes", answer.text.len());
+        leased.extend(answer.json()["leases"].as_array().unwrap().iter().map(|lease| lease["id"].to_string()));
+    }
+    leased.sort_unstable();
+    leased.dedup();
+    assert_eq!(leased.len(), 60, "each once");
+    let small = json!({"name": "small"});
+    server.post("/tasks", json!({"tasks": vec![small; 500]})).await.expect(201);
+    let answer = server.post("/leases", json!({"worker": "w", "queues": ["default"], "limit": 400})).await;
+    assert_eq!(answer.expect(200)["leases"].as_array().unwrap().len(), 400);
+}

@@ -23,6 +23,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("readers of", "process/src/telemetry/listener.rs", "MEMORY"),
     ("a list of tasks |", "common/src/limits.rs", "MAX_BATCH"),
     ("a list of tasks with", "manager/src/api/search.rs", "PIECE_BYTES"),
+    ("leased tasks", "manager/src/api/leases.rs", "ANSWER_BYTES"),
     ("predecessors", "manager/src/api/tasks/look.rs", "PARENT_BYTES"),
     ("TaskStore: tasks of a group", "boards/src/taskstore/list.rs", "PAGE_BYTES"),
     ("TaskStore: tasks by id", "boards/src/taskstore/look.rs", "IDS_AT_ONCE"),
