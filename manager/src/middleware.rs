@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// What a request counts until it is answered, besides its body.
-const REQUEST_BYTES: usize = 16 * 1024;
+const REQUEST_BYTES: usize = 8 * 1024;
 
 /// Marks an answer whose bytes are the same for every client, and are held once.
 #[derive(Debug, Clone, Copy)]

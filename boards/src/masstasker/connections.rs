@@ -43,7 +43,7 @@ const READ_AHEAD: u32 = 1024 * 1024;
 /// How much of one call is read ahead.
 const READ_AHEAD_OF_A_CALL: u32 = 64 * 1024;
 /// What a call counts until it is answered, besides its message.
-const CALL_BYTES: usize = 16 * 1024;
+const CALL_BYTES: usize = 8 * 1024;
 /// What a byte of a message counts: for itself, for the call that is read from it, and for the call of the store.
 const MESSAGE_FACTOR: usize = 3;
 

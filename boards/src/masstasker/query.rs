@@ -26,7 +26,7 @@ use super::{
 };
 
 /// What a call that waits counts, besides the call itself.
-const WAITING_BYTES: usize = 16 * 1024;
+const WAITING_BYTES: usize = 8 * 1024;
 /// For how long a store is asked to wait at a time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 

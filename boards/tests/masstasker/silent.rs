@@ -56,7 +56,7 @@ async fn calls_that_wait_are_bounded_and_others_are_served(kind: Kind) {
     let server = Server::start_with(kind, settings).await;
     let api = server.client().await;
     let mut calls = JoinSet::new();
-    for _ in 0..40 {
+    for _ in 0..80 {
         let mut api = api.clone();
         calls.spawn(async move { api.query(QueryRequest { wait: true, ..asked("empty") }).await });
     }

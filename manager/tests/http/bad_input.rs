@@ -264,3 +264,59 @@ async fn a_client_that_says_nothing_is_hung_up_on() {
         soon(stream.read_to_end(&mut rest)).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn no_error_repeats_a_whole_input() {
+    let server = Server::start().await;
+    let long = "x".repeat(5 * 1024 * 1024);
+    let name = long.as_str();
+    let task = json!({"name": "t"});
+    for (method, path, body) in [
+        ("POST", "/tasks", json!({"name": "t", "run_at": name})),
+        ("POST", "/tasks", json!({"name": "t", "delay": name})),
+        ("POST", "/tasks", json!({"name": name})),
+        ("POST", "/tasks", json!({"name": "t", "id": name})),
+        ("POST", "/tasks", json!({"name": "t", "labels": {name: "x"}})),
+        ("POST", "/tasks", json!({"name": "t", name: 1})),
+        ("POST", "/tasks", json!({"name": "t", "policy": name})),
+        ("POST", "/tasks", json!(name)),
+        ("POST", "/tasks", json!({"tasks": [task, {"name": "t", "queue": name}]})),
+        ("POST", "/schedules", json!({"name": "s", "cron": name, "task": task})),
+        ("POST", "/schedules", json!({"name": "s", "cron": "0 2 * * *", "time_zone": name, "task": task})),
+        ("POST", "/schedules", json!({"name": name, "every": "1h", "task": task})),
+        ("POST", "/workflows", json!({"nodes": [{"id": name, "name": "t"}]})),
+        ("POST", "/workflows", json!({"nodes": [{"id": "a", "name": "t", "depends_on": [name]}]})),
+        ("POST", "/queues", json!({"name": name})),
+        ("POST", "/queues", json!({"name": "q", "rate_limit": name})),
+        ("POST", "/roles", json!({"name": "r", "queues": [name]})),
+        ("PUT", "/routing", json!({"name": name, "route": {"kind": "single", "queue": "default"}})),
+        ("POST", "/leases", json!({"worker": name, "queues": ["default"]})),
+        ("POST", "/leases", json!({"worker": "w", "queues": [name]})),
+        ("POST", "/leases/return", json!({"worker": "w", "leases": [{"id": name, "token": name, "outcome": name}]})),
+        ("POST", "/tasks/cancel", json!({"filter": {"queue": name}})),
+    ] {
+        let request = server.request(method.parse().unwrap(), path).json(&body);
+        let answer = server.send(request).await;
+        let kind: String = body.to_string().chars().take(60).collect();
+        // Returned leases are answered each for itself.
+        assert!(answer.status.is_client_error() || path == "/leases/return", "{method} {path} {kind}: {}", answer.text);
+        assert!(answer.text.len() < 4_096, "{method} {path} {kind}: {} bytes", answer.text.len());
+    }
+    let text = format!("flowchart LR\n{long} --> b");
+    let request = server.request("POST".parse().unwrap(), "/workflows").header("content-type", "text/vnd.mermaid");
+    let answer = server.send(request.body(text)).await;
+    assert!(answer.status.is_client_error() && answer.text.len() < 4_096, "{} bytes", answer.text.len());
+}
+
+#[tokio::test]
+async fn a_version_that_no_task_can_have_is_refused_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let dlq_path = folder.path().join("letters.db").display().to_string();
+    let config = Config { dlq_path, ..Config::default() };
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
+    for path in ["/tasks?version=", "/dead-letter-queue?version=", "/dead-letter-queue?task_version="] {
+        server.get(&format!("{path}2147483648")).await.refused(400, "invalid_parameter");
+    }
+    let body = json!({"version": 2_147_483_648_u64, "dry_run": true});
+    server.post("/dead-letter-queue/resubmit", body).await.refused(422, "invalid_request");
+}

@@ -160,7 +160,7 @@ async fn callers_that_wait_are_bounded_and_others_are_served() {
     let server = small_server().await;
     server.post("/tasks", json!({"id": "a", "name": "t"})).await.expect(201);
     let mut waiting = Vec::new();
-    for _ in 0..12 {
+    for _ in 0..20 {
         waiting.push(client(&server, "GET /tasks/a?wait=60s HTTP/1.1\r\nhost: localhost\r\n\r\n").await);
     }
     let answer = beginning(waiting.last_mut().unwrap()).await.expect("the last one is refused");

@@ -17,7 +17,7 @@ const BUILDERS: usize = 8;
 /// What memory is used for, which decides up to which part of the account it may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A caller that waits for something to happen: up to a half.
+    /// A caller that waits for something to happen: up to five eighths.
     Waiting,
     /// A body or an answer: up to seven eighths.
     Payload,
@@ -29,7 +29,7 @@ impl Kind {
     /// The part of the account that this may use, in eighths.
     const fn eighths(self) -> usize {
         match self {
-            Self::Waiting => 4,
+            Self::Waiting => 5,
             Self::Payload => 7,
             Self::Request => 8,
         }
@@ -178,7 +178,7 @@ mod tests {
         let memory = ClientMemory::new(80);
         let all = memory.share();
         while all.grow(Kind::Waiting, 10) {}
-        assert_eq!(memory.used(), 40);
+        assert_eq!(memory.used(), 50);
         while all.grow(Kind::Payload, 10) {}
         assert_eq!(memory.used(), 70);
         while all.grow(Kind::Request, 10) {}
