@@ -100,7 +100,7 @@ async fn a_port_of_its_own_serves_the_same_board_at_the_root() {
     let client = jobbers_api::client::http_client().build().unwrap();
     let add = json!({"clientid": 1, "adds": [{"group": "a", "duration": MOMENT * 1_000_000}]}).to_string();
     let added = client.post(format!("http://{root}/update")).body(add).send().await.unwrap();
-    assert_eq!(added.json::<Value>().await.unwrap()["tasks"][0]["id"], 1);
+    assert_eq!(added.json::<Value>().await.unwrap()["Tasks"][0]["id"], 1);
     let read = client.get(format!("http://{native}/taskstore/task/1")).send().await.unwrap();
     assert_eq!(read.json::<Value>().await.unwrap()["timespec"], json!(MOMENT), "nanoseconds, as the Go client counts");
     let elsewhere = client.get(format!("http://{root}/queues")).send().await.unwrap();

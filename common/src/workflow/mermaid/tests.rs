@@ -1,3 +1,5 @@
+//! What flowcharts are read as, what is refused, and that what is written is read again.
+
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
