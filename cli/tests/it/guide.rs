@@ -329,6 +329,8 @@ impl Session {
         // Without symbols, as this workspace compiles its dependencies: those with the same features are there already.
         shell.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "false");
         shell.env("CARGO_NET_OFFLINE", "true").env("CARGO_INCREMENTAL", "0");
+        // A reader builds without the lints of `./check`.
+        shell.env_remove("RUSTC_WORKSPACE_WRAPPER").env_remove("CLIPPY_ARGS");
         if let Some((_, url)) = self.addresses.iter().find(|(documented, _)| documented == MANAGER) {
             shell.env("JOBBERS_URL", url);
         }
