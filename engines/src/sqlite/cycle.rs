@@ -55,8 +55,8 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
         reply.reclaimed = maintain::reclaim_expired(step, &queues, MAINTAIN_LIMIT)?;
         dependency::signal_all(step)?;
         dependency::work_off(step)?;
-        let joins;
-        (reply.claimed, reply.expired, joins, reply.more) = claim_ready(step, &cycle.worker, claim)?;
+        let ready = claim_ready(step, &cycle.worker, claim)?;
+        (reply.claimed, reply.expired, reply.more) = (ready.claimed, ready.expired, ready.more);
         if !reply.expired.is_empty() {
             dependency::signal_all(step)?;
         }
@@ -64,7 +64,7 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
             let due = next_due(step, &queues)?;
             let (wants, rate) = what_to_wait_for(step, claim, &reply.claimed)?;
             let again = (!reply.expired.is_empty()).then_some(Duration::ZERO);
-            let joins = joins.map(|until| until.since(step.now));
+            let joins = ready.held_back_until.map(|until| until.since(step.now));
             reply.next_due = due.into_iter().chain(rate).chain(joins).chain(again).min();
             step.waiters.register(&cycle.worker, wants);
         }
@@ -74,13 +74,19 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     Ok(reply)
 }
 
-/// The leased tasks, those that were dropped, when the first probation ends that held suspects back, and whether there may
-/// be more: limits, suspicion or refusals hold tasks back, tasks were dropped, or a queue gave as many as requested.
-fn claim_ready(
-    step: &mut Step<'_>,
-    worker: &WorkerId,
-    claim: &ClaimRequest,
-) -> Result<(Vec<ClaimedTask>, Vec<LostTask>, Option<Timestamp>, bool)> {
+/// What a claim took.
+struct Ready {
+    claimed: Vec<ClaimedTask>,
+    /// Tasks that it dropped.
+    expired: Vec<LostTask>,
+    /// When the first probation ends that held suspects back.
+    held_back_until: Option<Timestamp>,
+    /// Whether there may be more: limits, suspicion or refusals hold tasks back, tasks were dropped, or a queue gave as many
+    /// as requested.
+    more: bool,
+}
+
+fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<Ready> {
     let (mut claimed, mut more) = (Vec::new(), !step.catalog().limited.is_empty() || !claim.refused.is_empty());
     let (mut expired, mut held_back_until) = (Vec::new(), None);
     for wish in &claim.queues {
@@ -133,7 +139,7 @@ fn claim_ready(
         }
     }
     let more = (more || !expired.is_empty()) && !claimed.is_empty();
-    Ok((claimed, expired, held_back_until, more))
+    Ok(Ready { claimed, expired, held_back_until, more })
 }
 
 /// What a waiting worker is woken for, and when a rate allows it more.

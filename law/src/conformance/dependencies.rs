@@ -494,7 +494,7 @@ pub async fn a_second_end_signals_nothing_of_the_first(f: Fixture) {
         let (a, late) = (format!("a{n}"), format!("late{n}"));
         f.submit_ids(&[&a]).await;
         let wide = |k: usize| {
-            let policy = if k % 2 == 0 { AbortSuccessors } else { RunOnError };
+            let policy = if k.is_multiple_of(2) { AbortSuccessors } else { RunOnError };
             NewTask { depends_on: vec![edge(&a, policy)], ..task_in(&format!("s{n}-{k:04}"), "mail") }
         };
         f.submit((0..WIDTH).map(wide).collect()).await;

@@ -1,6 +1,8 @@
 //! How soon what dead workers held runs again, and how soon the culprit is found: workers, tasks and deaths played through
 //! on a store, second by second, by default policies. Each case prints its figures.
 
+#![expect(clippy::print_stdout, reason = "the figures are part of what these cases show")]
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
@@ -68,7 +70,7 @@ impl<'a> World<'a> {
             let ended: Vec<ClaimedTask> =
                 held.extract_if(.., |id, it| *id != poison && has_run(it, length(id))).map(|(_, task)| task).collect();
             self.completed += ended.len();
-            if self.ticks % 2 == 0 && !held.is_empty() {
+            if self.ticks.is_multiple_of(2) && !held.is_empty() {
                 let renew = |it: &ClaimedTask| Extension { id: it.id.clone(), fence: it.fence, heartbeat: None };
                 let renewals = held.values().map(renew).collect();
                 self.f.engine.extend(&worker(&self.workers[node].name), LEASE, renewals).await.unwrap();

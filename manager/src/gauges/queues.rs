@@ -144,7 +144,7 @@ pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
         meter,
         with_reading(app, |reading, gauge| {
             for stats in &reading.queues.shown {
-                gauge.observe(stats.suspects as f64, &[stats.queue.clone()]);
+                gauge.observe(stats.suspects as f64, std::slice::from_ref(&stats.queue));
             }
         }),
     );

@@ -127,10 +127,10 @@ impl<'a> Reader<'a> {
         loop {
             let start = *cursor;
             let Some(arrow) = arrows::read(cursor)? else { return Ok(()) };
-            if let Some(name) = arrow.name {
-                if self.places.contains_key(name) || !self.named.insert(name) {
-                    return Err(start.wrong(format!("the name of the arrow {name:?} is taken")));
-                }
+            if let Some(name) = arrow.name
+                && (self.places.contains_key(name) || !self.named.insert(name))
+            {
+                return Err(start.wrong(format!("the name of the arrow {name:?} is taken")));
             }
             let after = self.group(cursor)?;
             if let Some(policy) = arrow.line.policy() {
@@ -200,10 +200,10 @@ impl<'a> Reader<'a> {
                 return Err(class.wrong("after ::: comes the name of a class, and a blank before an arrow"));
             }
         }
-        if cursor.starts_with("@{") {
-            if let Some(text) = shapes::data(cursor)? {
-                self.describe(index, &text)?;
-            }
+        if cursor.starts_with("@{")
+            && let Some(text) = shapes::data(cursor)?
+        {
+            self.describe(index, &text)?;
         }
         Ok(index)
     }

@@ -6,7 +6,7 @@ use super::{Books, Broken, Complaint, all, endings::nodes};
 use crate::soak::{clients::schedules, ledger::Action};
 
 /// When something first happened to each task of the run, in microseconds of Unix time.
-fn first<'a>(books: &'a Books, is_event: impl Fn(&str) -> bool) -> BTreeMap<&'a str, i64> {
+fn first(books: &Books, is_event: impl Fn(&str) -> bool) -> BTreeMap<&str, i64> {
     let mut times = BTreeMap::new();
     for effect in books.effects.iter().filter(|effect| is_event(&effect.event)) {
         let time = times.entry(effect.task.as_str()).or_insert(effect.at);
