@@ -117,7 +117,9 @@ impl Counting {
 
     /// The answer, counted until it is written; a refusal if there is no memory for it.
     fn answer(self, mut response: Response) -> Response {
-        if self.is_ambiguous {
+        // A connection for whose request there is no memory gives its own back too.
+        let is_overload = response.extensions().get::<Code>() == Some(&Code::Overloaded);
+        if self.is_ambiguous || is_overload {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let Some((Caller { connection, share, .. }, busy)) = self.request else { return response };
