@@ -116,13 +116,17 @@ fn library(name: &str) -> &'static str {
     LIBRARY.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
-/// Adds a source with its includes, and theirs.
-fn put_together(source: &str, text: &mut String) {
+/// Adds a source with its includes, and theirs. An included script is the body of a function and sees what the including
+/// one includes at its top: `visible`. That is not included again, since a function has room for 200 names.
+fn put_together(source: &str, visible: &[&str], text: &mut String) {
     // An included script takes the flags of the including one.
-    let flags = usize::from(!text.is_empty() && source.starts_with("#!"));
-    for line in source.lines().skip(flags) {
+    let is_body = !text.is_empty() && source.starts_with("#!");
+    for line in source.lines().skip(usize::from(is_body)) {
         match line.trim_start().strip_prefix(INCLUDE) {
-            Some(names) => names.split(' ').for_each(|name| put_together(library(name), text)),
+            Some(names) => names
+                .split(' ')
+                .filter(|name| !(is_body && visible.contains(name)))
+                .for_each(|name| put_together(library(name), visible, text)),
             None => layout::expand(line, text),
         }
         text.push('\n');
@@ -132,7 +136,9 @@ fn put_together(source: &str, text: &mut String) {
 impl Script {
     fn new(source: &str) -> Self {
         let mut text = String::with_capacity(16 * 1024);
-        put_together(source, &mut text);
+        let visible: Vec<&str> =
+            source.lines().filter_map(|line| line.strip_prefix(INCLUDE)).flat_map(|names| names.split(' ')).collect();
+        put_together(source, &visible, &mut text);
         let sha = redis::Script::new(&text).get_hash().to_owned();
         Self { text, sha }
     }
