@@ -188,7 +188,7 @@ fn carry_out(instructions: &[(String, String)], folder: &Path) -> PathBuf {
                 let from = folder.join(from.strip_prefix("--from=").unwrap());
                 copy_tree(&within(&from, source), &within(&stage, target), &|_| false);
             }
-            ("RUN", ["useradd" | "apt-get", ..]) | ("USER" | "CMD", _) => {}
+            ("RUN", ["useradd" | "apt-get", ..]) | ("USER" | "CMD" | "ENV", _) => {}
             ("RUN", _) => {
                 let typed = words.iter().skip_while(|word| word.starts_with("--mount="));
                 let rooted = typed.map(|word| match word.strip_prefix('/') {
