@@ -218,7 +218,7 @@ fn damaged_pages_are_a_finding_and_the_other_checks_are_made() {
     assert!(!problems(&report, "records").is_empty() && problems(&report, "queues").is_empty(), "{report}");
     assert_eq!(
         (&report["checks"].as_array().unwrap().len(), &report["queues"][0]["live"]),
-        (&6, &1.into()),
+        (&7, &1.into()),
         "{report}"
     );
     assert!(run(&["doctor", "--engine-url", &url]).ends_with(1).out.contains("file_damaged"));

@@ -87,7 +87,8 @@ pub(crate) fn call(up: &Up, path: &str, body: &Value) -> Value {
 fn filled() -> Up {
     let (up, text) = (Up::start(), hostile());
     let parameters = json!({ "message": text, text.as_str(): text, "kind": "fatal" });
-    call(&up, "/tasks", &json!({"id": "failed", "name": "fail", "parameters": parameters}));
+    let failing = json!({ "message": text, "kind": "fatal" });
+    call(&up, "/tasks", &json!({"id": "failed", "name": "fail", "parameters": failing}));
     up.jobbers(&["status", "failed", "--wait"]).ends_with(1);
     // Labels are refused with control characters.
     let label: String = text.chars().filter(|c| !c.is_control()).collect();
