@@ -1,6 +1,6 @@
 //! Which task crashes its workers. A pure decision, so that every engine finds the same culprit.
 //!
-//! When a worker dies, almost all of the tasks it held are innocent. So a first loss isolates nobody: all of them are taken
+//! When a worker dies, almost all of the tasks it held are innocent. So a first loss isolates no task: all of them are taken
 //! again at once, however many. A task that was lost twice or more in a row is a *suspect*: a worker starts few suspects at
 //! a time ([`Suspicion::capacity`]), beside other tasks. Each suspect holds the next ones back only for its *probation*
 //! ([`Suspicion::probation`]): about as long as it had run when it was lost, and four times as long with each further loss. Then the next
@@ -47,7 +47,7 @@ impl Suspicion {
     /// What is left of a lease when the renewal is due that a dead worker fails to send. A lease of another length counts like
     /// one of the default length.
     pub const UNRENEWED: Duration = DEFAULT_LEASE.saturating_sub(Self::SHORTEST_RUN);
-    /// By losses in a row: how many suspects that are on probation one worker may hold. Up to one loss there is no bound.
+    /// By losses in a row: how many suspects that are on probation one worker may hold. Up to one loss it is unbounded.
     pub const CAPACITIES: [usize; 7] = [usize::MAX, usize::MAX, 16, 4, 1, 1, 1];
     /// By losses in a row: how many times the run its probation is.
     pub const PROBATION_FACTORS: [u32; 7] = [0, 0, 1, 4, 16, 64, 256];

@@ -44,7 +44,7 @@ pub(crate) struct App {
     pub(crate) memory: Arc<ClientMemory>,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
-    /// What is said of addresses that other machines can reach.
+    /// The warning about addresses that other machines can reach.
     pub(crate) exposures: Vec<String>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
     pub(crate) leaving: CancellationToken,
@@ -116,7 +116,7 @@ impl App {
     }
 }
 
-/// The refusal of a request for which there is no memory.
+/// The refusal of a request for which no memory is left.
 pub(crate) fn overloaded() -> Problem {
     let detail = "what is held for all clients is over max_client_memory; nothing was changed";
     Problem::new(Code::Overloaded, detail).after(Duration::from_secs(1))

@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of all operations alike: where they are served, the headers of answers, and redirects.
+//! What all operations have in common in the OpenAPI document: where they are served, the headers of answers, and redirects.
 
 use utoipa::openapi::{
     HeaderBuilder, OpenApi, RefOr, ServerBuilder,

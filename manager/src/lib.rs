@@ -129,7 +129,7 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     tracing::info!("stopped");
 }
 
-/// What is said of the addresses that other machines can reach. It is logged too.
+/// The warning about addresses that other machines can reach. It is logged too.
 fn exposures(address: SocketAddr, others: [Option<&TcpListener>; 2]) -> Vec<String> {
     let others = others.into_iter().flatten().filter_map(|listener| listener.local_addr().ok());
     let exposures: Vec<String> = std::iter::once(address).chain(others).filter_map(listen::exposure).collect();

@@ -115,9 +115,9 @@ impl Counting {
         if self.request.as_ref().is_some_and(refused) { Err(overloaded()) } else { Ok(()) }
     }
 
-    /// The answer, counted until it is written; a refusal if there is no memory for it.
+    /// The answer, counted until it is written; a refusal if no memory is left for it.
     fn answer(self, mut response: Response) -> Response {
-        // A connection for whose request there is no memory gives its own back too.
+        // A connection whose request finds no memory left gives its own back too.
         let is_overload = response.extensions().get::<Code>() == Some(&Code::Overloaded);
         if self.is_ambiguous || is_overload {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

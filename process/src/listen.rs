@@ -24,7 +24,7 @@ pub fn check(address: SocketAddr, insecure: bool, flag: &'static str) -> Result<
     if insecure || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NotLoopback { address, flag }) }
 }
 
-/// What is said of an address that other machines can reach, and that was allowed; `None` for loopback.
+/// The warning about an address that other machines can reach, and that was allowed; `None` for loopback.
 #[must_use]
 pub fn exposure(address: SocketAddr) -> Option<String> {
     let is_open = !address.ip().to_canonical().is_loopback();

@@ -6,7 +6,7 @@ use jobbers_common::error_kind::ErrorKind;
 
 /// Types that carry a message or an error of any type, and so do not define its kind. As [`ErrorKind`] writes them.
 const CARRIERS: [&str; 6] =
-    ["alloc::string::String", "_str", "alloc::borrow::Cow", "alloc::boxed::Box", "anyhow::Error", "eyre::Report"];
+    ["alloc::string::String", "&str", "alloc::borrow::Cow", "alloc::boxed::Box", "anyhow::Error", "eyre::Report"];
 
 /// Why an attempt did not succeed, and what happens next.
 ///
@@ -65,7 +65,7 @@ impl TaskError {
     }
 
     /// Sets the kind of the error, such as `rate_limited`. The policy's `retry_on` and `fatal_on` match this word, and
-    /// dead letters are grouped by it. Characters other than `A-Z a-z 0-9 . _ : / -` become `_`.
+    /// dead letters are grouped by it. Control characters become `_`.
     #[must_use]
     pub fn kind(mut self, kind: impl AsRef<str>) -> Self {
         if let Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) =
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_kind_may_be_said_of_any_error() {
-        let busy = TaskError::retry_after(Duration::from_secs(1), "429").kind("rate limited");
+        let busy = TaskError::retry_after(Duration::from_secs(1), "429").kind("rate\nlimited");
         assert!(
             matches!(busy, TaskError::RetryAfter(_, Reason { kind: Some(kind), .. }) if kind.as_str() == "rate_limited")
         );

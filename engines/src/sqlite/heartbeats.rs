@@ -8,7 +8,7 @@
 //! when it would have ended before, and so does that of a process that was killed or frozen.
 //!
 //! The store's row still says until when the record holds without a heartbeat: what was written last. Where the file
-//! can't be locked, [`Heartbeats::renew`] says so and the caller writes the row, as it does for a store in memory.
+//! can't be locked, [`Heartbeats::renew`] returns false and the caller writes the row, as it does for a store in memory.
 //!
 //! The locks belong to the open file and not to the process (`F_OFD_SETLK`): they survive that another descriptor of
 //! the file is closed, and two stores of one process see each other's.

@@ -1,4 +1,4 @@
-//! Where the records of a store are when it rests, is closed or is damaged, and what is said of what is missing.
+//! Where the records of a store are when it rests, is closed or is damaged, and how missing ones are reported.
 
 use std::{
     fs::{self, OpenOptions as FileOptions},
@@ -130,7 +130,7 @@ async fn a_log_that_ends_early_or_is_damaged_is_said_until_it_is_accepted() {
             let warnings = store.warnings().await;
             assert!(warnings.len() == 1 && warnings[0].contains("are missing"), "{warnings:?}");
         }
-        // It goes on, and says so all the same.
+        // It goes on, and reports it all the same.
         let engine = store.open().await;
         submit(&engine, "after").await.unwrap();
         drop(engine);

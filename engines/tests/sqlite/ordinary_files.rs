@@ -58,18 +58,20 @@ fn names(folder: &Path, suffix: &str) -> Vec<PathBuf> {
 async fn no_file_of_an_open_store_is_opened_by_any_name_and_its_locks_stay() {
     let (_engine, folder) = store().await;
     let index = folder.path().join("store.db-shm");
-    let before = locks_on(&index);
-    assert!(before > 0, "an open store holds a lock on the index of its log");
+    assert!(locks_on(&index) > 0, "an open store holds a lock on the index of its log");
     for suffix in SUFFIXES {
         for name in names(folder.path(), suffix) {
             let refused = OrdinaryFile::open(&name).unwrap_err();
             assert!(refused.to_string().contains("belongs to a store"), "{}: {refused}", name.display());
-            assert_eq!(locks_on(&index), before, "{}", name.display());
+            assert!(locks_on(&index) > 0, "{}", name.display());
         }
     }
-    // What is refused would have done the harm.
-    drop(File::open(&index).unwrap());
-    assert_eq!(locks_on(&index), 0);
+    // What is refused would have done the harm. The store's own threads lock the index now and then, so it is tried again.
+    let is_harmed = |_| {
+        drop(File::open(&index).unwrap());
+        locks_on(&index) == 0
+    };
+    assert!((0..1_000).any(is_harmed));
 }
 
 #[tokio::test]

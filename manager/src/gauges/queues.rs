@@ -95,7 +95,7 @@ impl QueueReading {
         Ok(Self::fold(stats.into_iter().map(|stats| Shown::of(stats, &lags, &waits, now))))
     }
 
-    /// Each queue for itself, and those for which there are no series left together.
+    /// Each queue for itself, and those for which no series is left together.
     fn fold(mut all: impl Iterator<Item = Shown>) -> Self {
         let mut shown: Vec<Shown> = all.by_ref().take(MOST_NAMED).collect();
         if let Some(first) = all.next() {

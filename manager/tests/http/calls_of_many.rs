@@ -51,7 +51,7 @@ fn and(lease: &Value, more: &Value) -> Value {
     entry
 }
 
-/// Entries that make no sense, with the code that says so; `more` makes a sensible entry of a lease.
+/// Entries that make no sense, with the code of their refusal; `more` makes a sensible entry of a lease.
 fn bad_entries(lease: &Value, more: &Value, wrong: &[(Value, &'static str)]) -> Vec<(Value, &'static str)> {
     let mut entries = vec![
         (json!(null), "invalid_request"),

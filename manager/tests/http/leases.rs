@@ -11,7 +11,10 @@ use jobbers_law::{double::Double, model::ModelEngine};
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpSocket, TcpStream},
+};
 
 use crate::{
     fault::FaultyEngine,
@@ -239,7 +242,10 @@ async fn a_waiting_request_is_answered_with_nothing_when_the_manager_stops() {
 
 /// Sends a request for tasks, and reads nothing.
 async fn ask_and_read_nothing(server: &Server, body: Value) -> TcpStream {
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    // A receiver that takes little, so that an answer of some megabytes is not wholly in the sockets.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4 * 1024).unwrap();
+    let mut stream = socket.connect(server.address).await.unwrap();
     let body = body.to_string();
     let head = format!(
         "POST /leases HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -309,7 +315,13 @@ async fn what_a_client_does_not_read_before_it_goes_away_is_given_back() {
     }
     let body = json!({"worker": "gone", "queues": ["default"], "limit": TASKS});
     let reading_nothing = ask_and_read_nothing(&server, body).await;
-    until(&server, "started", TASKS).await;
+    // An answer has about 8 MiB of parameters at most.
+    let leased = async {
+        while server.get("/queues/default").await.expect(200)["tasks"]["started"].as_u64() < Some(30) {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(leased).await;
     drop(reading_nothing);
     until(&server, "submitted", TASKS).await;
     let told = status(&server, "x0").await;

@@ -206,9 +206,9 @@ pub(super) async fn the_monitoring_call_counts_by_action_and_by_id(lake: Lake) {
     let ask = |body: Value| async { lake.server.post("/tasks/statuses", body).await.expect(200) };
     let told = ask(json!({"queues": ["frob", "broz", "never"], "ids": ["a", "b", "c", "none"]})).await;
     let queues = json!([
-        {"queue": "frob", "tasks": {"scheduled": 1, "submitted": 1, "started": 1}, "total": 3},
-        {"queue": "broz", "tasks": {"waiting": 1}, "total": 1},
-        {"queue": "never", "tasks": {}, "total": 0},
+        {"queue": "frob", "exists": true, "tasks": {"scheduled": 1, "submitted": 1, "started": 1}, "total": 3},
+        {"queue": "broz", "exists": true, "tasks": {"waiting": 1}, "total": 1},
+        {"queue": "never", "exists": true, "tasks": {}, "total": 0},
     ]);
     assert_eq!(told["queues"], queues);
     let other = if owned["id"] == "a" { "b" } else { "a" };
@@ -220,6 +220,6 @@ pub(super) async fn the_monitoring_call_counts_by_action_and_by_id(lake: Lake) {
     assert_eq!(told["count"], json!({"started": 1, "submitted": 1, "waiting": 1}));
     let filter = json!({"queues": ["frob"], "ids": ["a", "b", "c", "none"], "status": ["started", "failed"]});
     let told = ask(filter).await;
-    assert_eq!(told["queues"], json!([{"queue": "frob", "tasks": {"started": 1}, "total": 1}]));
+    assert_eq!(told["queues"], json!([{"queue": "frob", "exists": true, "tasks": {"started": 1}, "total": 1}]));
     assert_eq!(told["tasks"], json!([{"id": owned["id"], "status": "started"}]));
 }
