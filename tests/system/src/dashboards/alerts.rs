@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use jobbers_common::metrics::attribute::MOST_NAMES;
 use jobbers_test_support::wait::{until, until_none};
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{
@@ -248,13 +248,18 @@ async fn a_store_that_refuses(stack: &Stack, site: &Site, begun: SystemTime) {
 }
 
 /// Queues made from data, each with four limits: more than the thousand series that there may be of these.
+/// Each name has a series, and so has each queue; what exceeds the limit are their pairs.
 async fn too_many_names(site: &Site, begun: SystemTime) {
-    let limits =
-        json!({"max_per_worker": 1, "max_concurrent": 1, "max_length": 1, "rate_limit": {"tasks": 1, "per": "1s"}});
-    for customer in 0..=MOST_NAMES / 4 {
-        let mut queue = limits.clone();
-        queue["name"] = json!(format!("customer-{customer}"));
-        site.api.post("/queues", &queue).await.ok();
+    for queue in ["left", "right"] {
+        site.api.post("/queues", &json!({"name": queue})).await.ok();
+        let task = |n: usize| json!({"name": format!("job-{n}"), "queue": queue});
+        let tasks: Vec<Value> = (0..MOST_NAMES * 3 / 5).map(task).collect();
+        site.api.post("/tasks", &json!({"tasks": tasks})).await.ok();
+        let wish = json!({"worker": "of-many-names", "queues": [queue], "limit": 1_000});
+        let leased = site.api.post("/leases", &wish).await.ok();
+        let end = |it: &Value| json!({"id": it["id"], "token": it["token"], "outcome": "completed"});
+        let ends: Vec<Value> = leased["leases"].as_array().unwrap().iter().map(end).collect();
+        site.api.post("/leases/return", &json!({"worker": "of-many-names", "leases": ends})).await.ok();
     }
     fire(site, begun, &BY_TOO_MANY_NAMES, async || {}).await;
 }
