@@ -12,7 +12,21 @@ use serde_json::json;
 
 use crate::{engines::Kind, stack::Stack};
 
-on_both_engines!(an_idle_worker_uses_less_than_a_hundredth_of_a_core);
+mod on_sqlite {
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "long: it measures time, up to a minute"]
+    async fn an_idle_worker_uses_less_than_a_hundredth_of_a_core() {
+        super::an_idle_worker_uses_less_than_a_hundredth_of_a_core(crate::engines::Kind::Sqlite).await;
+    }
+}
+
+mod on_redis {
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "long: it measures time, up to a minute"]
+    async fn an_idle_worker_uses_less_than_a_hundredth_of_a_core() {
+        super::an_idle_worker_uses_less_than_a_hundredth_of_a_core(crate::engines::Kind::Redis).await;
+    }
+}
 
 /// On a shared machine the same work can be charged ten times the CPU time for some seconds. That only ever adds, and a
 /// worker that is busy all the time exceeds the bound in every window.
