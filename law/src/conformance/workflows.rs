@@ -223,8 +223,8 @@ pub async fn a_run_is_due_when_a_task_of_it_is_sent_again_or_replaced(f: Fixture
                     };
                     let request = PruneRequest { scope, limit: 100, dry_run: false, cursor: None };
                     f.engine.prune(request).await.unwrap();
-                    let anew = NewTask { version: 2, ..node.clone() };
-                    f.try_submit(vec![anew], OnConflict::Replace).await.unwrap();
+                    let second = NewTask { version: 2, ..node.clone() };
+                    f.try_submit(vec![second], OnConflict::Replace).await.unwrap();
                 }
             }
             let (touched, is_due) = revision_and_due(&f, "w").await;

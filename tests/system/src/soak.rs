@@ -5,7 +5,8 @@
 //! Clients note in a [`ledger`] what they ask for before they send it. At the end the ledger is held against the store and
 //! against what the tasks did ([`audit`]): nothing acknowledged is lost, nothing is settled twice or held by two, no innocent
 //! task fails, no slot is missed or fired twice, no task is released twice or too early, no limit is exceeded. All programs
-//! run with the settings they have by default. [`controls`] breaks each promise, and the audit must notice.
+//! run with default settings, but workers log settlements and the cleaner runs often. [`controls`] breaks each promise, and
+//! the audit must notice.
 //!
 //! `JOBBERS_SOAK` says how long (`90s`, `5m`, `1h`), `JOBBERS_SOAK_SEED` which [`plan`] of faults; their exact moments are the
 //! machine's.
