@@ -18,6 +18,7 @@ use crate::{
 on_both_engines!(
     one_poison_task_fails_alone_and_does_not_hold_the_others_up,
     forty_long_tasks_outlive_three_kills_of_their_worker,
+    forty_leases_over_http_outlive_three_workers,
 );
 
 /// One worker with as many slots as by default.
@@ -194,5 +195,81 @@ async fn forty_long_tasks_outlive_three_kills_of_their_worker(kind: Kind) {
     assert_eq!(failed, 0, "{ends:?}");
     assert!(took[1] < AFTER_FIRST, "{took:?}");
     assert!(ends.iter().all(|(_, crashes)| *crashes >= 2), "the kills hit: {ends:?}");
+    stack.examined().await;
+}
+
+/// A worker that leases over HTTP and only extends what it holds.
+struct Leaser<'a> {
+    manager: &'a Manager,
+    name: String,
+    held: Vec<Value>,
+}
+
+impl<'a> Leaser<'a> {
+    const LEASE: &'static str = "4s";
+    /// How long it waits for tasks before it extends those it has.
+    const WAIT: &'static str = "500ms";
+
+    fn new(manager: &'a Manager, name: String) -> Self {
+        Self { manager, name, held: Vec::new() }
+    }
+
+    /// Leases what it can get and extends what it holds, until it holds so many.
+    async fn hold(&mut self, tasks: usize) {
+        while self.held.len() < tasks {
+            let body = json!({
+                "worker": self.name, "queues": ["default"], "tasks": ["hold"], "limit": 64, "lease": Self::LEASE,
+                "wait": Self::WAIT,
+            });
+            let mut answer = self.manager.api.post("/leases", &body).await.ok();
+            self.held.append(answer["leases"].as_array_mut().unwrap());
+            if !self.held.is_empty() {
+                self.extend().await;
+            }
+        }
+    }
+
+    /// Keeps what is still its own.
+    async fn extend(&mut self) {
+        let leases: Vec<Value> = self.held.iter().map(|it| json!({"id": it["id"], "token": it["token"]})).collect();
+        let body = json!({"worker": self.name, "lease": Self::LEASE, "leases": leases});
+        let answer = self.manager.api.post("/leases/extend", &body).await.ok();
+        let mut extended = answer["leases"].as_array().unwrap().iter().map(|lease| lease["extended"] == true);
+        self.held.retain(|_| extended.next().unwrap());
+    }
+
+    async fn complete(self) {
+        let leases: Vec<Value> =
+            self.held.iter().map(|it| json!({"id": it["id"], "token": it["token"], "outcome": "completed"})).collect();
+        self.manager.api.post("/leases/return", &json!({"worker": self.name, "leases": leases})).await.ok();
+    }
+}
+
+async fn forty_leases_over_http_outlive_three_workers(kind: Kind) {
+    const TASKS: usize = 40;
+    const AFTER_FIRST: Duration = Duration::from_secs(10);
+    const AFTER_THIRD: Duration = Duration::from_secs(180);
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let ids: Vec<String> = (0..TASKS).map(|n| format!("long{n}")).collect();
+    let tasks: Vec<Value> = ids.iter().map(|id| json!({"id": id, "name": "hold"})).collect();
+    manager.api.post("/tasks", &json!({"tasks": tasks})).await.ok();
+    let mut took = Vec::new();
+    // Each falls silent with what it holds. The third gets what was lost twice a few at a time.
+    for (turn, fewest) in [TASKS, TASKS, TASKS / 4, TASKS].into_iter().enumerate() {
+        let (mut worker, began) = (Leaser::new(&manager, format!("leaser{turn}")), Instant::now());
+        tokio::time::timeout(AFTER_THIRD, worker.hold(fewest)).await.expect("it gets them");
+        took.push(began.elapsed());
+        if turn == 3 {
+            worker.complete().await;
+        }
+    }
+    println!("{kind:?}: {TASKS} leases over HTTP are held again after {took:.1?}");
+    assert!(took[1] < AFTER_FIRST, "{took:?}");
+    for id in &ids {
+        let task = manager.api.finished(id).await;
+        assert_eq!(task["status"], "completed", "{task}");
+        assert!(task["crashes"].as_u64().unwrap() >= 2, "it was lost: {task}");
+    }
     stack.examined().await;
 }
