@@ -3,7 +3,7 @@
 use jobbers_common::name::TaskId;
 use rusqlite::Transaction;
 
-use super::{ItemOutcome, MAX_ITEMS};
+use super::item::{ItemOutcome, MAX_ITEMS};
 use crate::{
     LetterState,
     error::Result,
