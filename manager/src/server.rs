@@ -15,8 +15,8 @@ use hyper::{
 use hyper_util::service::TowerToHyperService;
 use jobbers_process::{
     server::{
-        self, Policy,
-        connections::{ConnectionState, Protocol},
+        self, Policy, Protocol,
+        connections::ConnectionState,
         memory::{ClientMemory, Share},
     },
     shutdown::Shutdown,

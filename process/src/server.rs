@@ -16,9 +16,11 @@ pub mod answer;
 pub mod connections;
 mod head_scan;
 pub mod memory;
+mod policy;
 
+pub use self::policy::{Policy, Protocol};
 use self::{
-    connections::{ConnectionState, Connections, Noted, Protocol},
+    connections::{ConnectionState, Connections, Noted},
     memory::ClientMemory,
 };
 use crate::shutdown::Shutdown;
@@ -27,24 +29,6 @@ use crate::shutdown::Shutdown;
 pub const CONNECTION_BYTES: usize = 12 * 1024;
 /// How long a client of HTTP/2 may take over the notice that its connection ends.
 const GOODBYE: Duration = Duration::from_secs(1);
-
-/// How a listener treats its clients.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
-    /// What they speak.
-    pub protocol: Protocol,
-    /// Most connections at a time. Further ones take the place of those that have waited longest for their clients, or
-    /// wait to be accepted.
-    pub max_connections: usize,
-    /// How long a connection may be without a request.
-    pub idle_timeout: Duration,
-    /// How long a request's head, or the first words of an HTTP/2 connection, may take.
-    pub header_timeout: Duration,
-    /// How long a client may take to read an answer.
-    pub write_timeout: Duration,
-    /// How long requests under way may take when the listener stops.
-    pub drain_timeout: Duration,
-}
 
 /// A connection as its protocol gets it.
 pub type Stream = TokioIo<Noted>;

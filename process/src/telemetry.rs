@@ -9,10 +9,12 @@
 //! Everything runs on a thread of its own, so tasks never wait for a slow collector or a reader of `/metrics`, nor the
 //! other way round. Data that can't be delivered is dropped. Start reading at [`Telemetry::start`].
 
+mod error;
 mod exporters;
 mod exposition;
 mod listener;
 pub(crate) mod logs;
+mod options;
 mod process;
 mod providers;
 mod settings;
@@ -29,81 +31,17 @@ use tokio::sync::oneshot;
 
 use self::providers::Providers;
 pub use self::{
+    error::TelemetryError,
     exposition::{Exposition, TEXT_FORMAT, exposition},
     listener::MetricsArgs,
+    options::Options,
+    providers::SCOPE,
     settings::{Settings, SettingsError},
 };
-use crate::listen::{self, NotLoopback};
-
-/// Whether `target` is a library that exports telemetry. Exporting its spans and lines would make each export cause the
-/// next.
-fn carries_telemetry(target: &str) -> bool {
-    ["opentelemetry", "h2", "hyper", "tonic", "tower", "reqwest"].iter().any(|of| target.starts_with(of))
-}
-
-/// The name of our meter and tracer.
-pub const SCOPE: &str = "jobbers";
+use crate::listen;
 
 /// How long the last points and spans may take to be exported when the process ends.
 pub const FLUSH_DEADLINE: Duration = Duration::from_secs(3);
-
-/// How a process describes itself, and where it serves its metrics.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// `manager`, `worker`, `cleaner`, or `jobbers` for all of them in one process.
-    pub service: &'static str,
-    /// The program's version.
-    pub version: &'static str,
-    /// Where to serve `/metrics`, for a process without a listener of its own.
-    pub metrics_listen: Option<SocketAddr>,
-    /// Whether that address may be another than loopback.
-    pub insecure: bool,
-    /// Whether another listener serves [`exposition`].
-    pub exposed_elsewhere: bool,
-}
-
-/// Why telemetry does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// An `OTEL_*` variable is invalid.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// Other machines could reach the address for `/metrics`.
-    #[error("--metrics-listen: {0}")]
-    NotLoopback(#[from] NotLoopback),
-    /// The address for `/metrics` can't be listened on.
-    #[error("can't serve /metrics on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// An `OTEL_*` variable requests OTLP, which this program does not contain.
-    #[error("this program is built without OTLP: build it with the feature `otlp` of jobbers-worker, or unset OTEL_*")]
-    WithoutOtlp,
-    /// A collector's address is `https`, and nothing can check it.
-    #[error(
-        "OTEL_EXPORTER_OTLP_ENDPOINT begins with https://, and this system has no certificate authorities to check the \
-         collector with: install its package ca-certificates, name a file of them with SSL_CERT_FILE, or use http://"
-    )]
-    NoAuthorities,
-    /// An exporter could not be created.
-    #[error("telemetry could not be started: {0}")]
-    Exporter(String),
-}
-
-impl TelemetryError {
-    /// The exit code for this error.
-    #[must_use]
-    pub const fn exit_code(&self) -> u8 {
-        match self {
-            Self::Settings(_) | Self::NotLoopback(_) | Self::WithoutOtlp | Self::NoAuthorities => crate::exit::CONFIG,
-            Self::Listen { .. } => crate::exit::UNAVAILABLE,
-            Self::Exporter(_) => crate::exit::INTERNAL,
-        }
-    }
-}
 
 /// Running telemetry. Dropping it without [`Telemetry::shutdown`] loses the last measurements.
 #[derive(Debug)]

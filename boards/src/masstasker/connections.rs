@@ -19,9 +19,9 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jobbers_process::{
     server::{
-        self, Policy,
+        self, Policy, Protocol,
         answer::Counted,
-        connections::{ConnectionState, Protocol},
+        connections::ConnectionState,
         memory::{Kind, Share},
     },
     shutdown::Shutdown,

@@ -25,7 +25,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Policy, head_scan::HeadScan, memory::ClientMemory};
+use super::{
+    head_scan::HeadScan,
+    memory::ClientMemory,
+    policy::{Policy, Protocol},
+};
 
 /// Waiting is measured in ticks, which is exact enough for seconds.
 const TICK: Duration = Duration::from_millis(250);
@@ -41,15 +45,6 @@ const SLOW: u64 = 4;
 const SHARE_FREED: usize = 16;
 /// The first words of a client of HTTP/2.
 const PREFACE: u32 = 24;
-
-/// What the clients of a listener speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// One request after another.
-    Http1,
-    /// Many calls at a time. The protocol asks by itself whether the client is still there.
-    Http2,
-}
 
 /// What has to be given back unless the answer that contains it is written.
 pub trait Delivery: std::fmt::Debug + Send + Sync {

@@ -6,6 +6,12 @@ pub(super) use self::otlp::{export_lines, export_metrics, export_spans};
 #[cfg(not(feature = "otlp"))]
 pub(super) use self::without_otlp::{export_lines, export_metrics, export_spans};
 
+/// Whether `target` is a library that exports telemetry. Exporting its spans and lines would make each export cause the
+/// next.
+pub(super) fn carries_telemetry(target: &str) -> bool {
+    ["opentelemetry", "h2", "hyper", "tonic", "tower", "reqwest"].iter().any(|of| target.starts_with(of))
+}
+
 #[cfg(feature = "otlp")]
 mod otlp {
     use std::{fmt::Display, thread};
@@ -22,7 +28,7 @@ mod otlp {
     use reqwest::blocking;
 
     use crate::telemetry::{
-        TelemetryError,
+        error::TelemetryError,
         settings::{Protocol, Route, Settings, timeout_of},
     };
 
@@ -108,7 +114,7 @@ mod without_otlp {
     use opentelemetry_sdk::{logs::LoggerProviderBuilder, metrics::MeterProviderBuilder, trace::TracerProviderBuilder};
 
     use crate::telemetry::{
-        TelemetryError,
+        error::TelemetryError,
         settings::{Route, Settings},
     };
 

@@ -13,9 +13,9 @@ use super::exposition::{Exposition, TEXT_FORMAT};
 use crate::{
     listen, readiness,
     server::{
-        self, Policy,
+        self, Policy, Protocol,
         answer::Counted,
-        connections::{ConnectionState, Protocol},
+        connections::ConnectionState,
         memory::{ClientMemory, Kind},
     },
     shutdown::Shutdown,

@@ -15,6 +15,7 @@ use opentelemetry_sdk::{
 use tracing::Subscriber;
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
+use super::exporters::carries_telemetry;
 use crate::logging::label;
 
 static CURRENT: OnceLock<SdkLoggerProvider> = OnceLock::new();
@@ -36,7 +37,7 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     let layer = OpenTelemetryTracingBridge::new(provider);
-    layer.with_filter(filter_fn(|it| it.is_event() && !super::carries_telemetry(it.target())))
+    layer.with_filter(filter_fn(|it| it.is_event() && !carries_telemetry(it.target())))
 }
 
 /// Adds the attempt to its log lines. Runs where the line is logged, before any batch.

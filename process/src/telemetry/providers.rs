@@ -14,12 +14,18 @@ use prometheus::Registry;
 use tokio::sync::oneshot;
 
 use super::{
-    Options, SCOPE, TelemetryError, exporters,
+    error::TelemetryError,
+    exporters,
     exposition::{self, Exposition},
-    logs, process,
+    logs,
+    options::Options,
+    process,
     settings::{Sampling, Settings},
     traces::{self, RootSampler},
 };
+
+/// The name of our meter and tracer.
+pub const SCOPE: &str = "jobbers";
 
 /// The running providers.
 #[derive(Debug)]

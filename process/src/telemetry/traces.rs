@@ -24,7 +24,7 @@ use opentelemetry_sdk::trace::{SamplingDecision, SamplingResult, SdkTracer, Shou
 use tracing::Subscriber;
 use tracing_subscriber::{Layer, registry::LookupSpan};
 
-use super::settings::Sampling;
+use super::{exporters::carries_telemetry, settings::Sampling};
 
 /// The longest wait after which an attempt still belongs to the trace of its submission.
 pub const LONGEST_CHILD_WAIT: Duration = Duration::from_secs(300);
@@ -60,9 +60,7 @@ where
         .with_location(false)
         .with_target(false)
         .with_tracked_inactivity(false);
-    Some(layer.with_filter(tracing_subscriber::filter::filter_fn(|it| {
-        it.is_span() && !super::carries_telemetry(it.target())
-    })))
+    Some(layer.with_filter(tracing_subscriber::filter::filter_fn(|it| it.is_span() && !carries_telemetry(it.target()))))
 }
 
 /// Marks that the decision to keep a trace has been made.
