@@ -6,94 +6,39 @@
 //!
 //! Start reading at [`serve`], then [`service`].
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use jobbers_common::{engine::boards::Boards, limits::MAX_BOARD_COMMIT_BYTES, name::BoardName};
-use jobbers_process::{server::memory::ClientMemory, shutdown::Shutdown};
+use jobbers_common::{engine::boards::Boards, name::BoardName};
+use jobbers_process::shutdown::Shutdown;
 use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 
 mod bootstrap;
 mod connections;
 mod debug;
 mod finished;
+mod front;
 pub mod proto;
 mod query;
 mod service;
+mod settings;
 mod translate;
 mod undelivered;
 pub mod wrapper;
+
+use self::front::Front;
+pub use self::settings::{DEFAULT_MAX_MESSAGE_BYTES, HIGHEST_MAX_MESSAGE_BYTES, Settings};
 
 /// The board that holds the tasks of MassTasker's clients.
 pub const BOARD: &str = "masstasker";
 /// The port that MassTasker's clients expect.
 pub const DEFAULT_PORT: u16 = 50_053;
-/// The largest message by default: 4 MiB, as in the original.
-pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// The largest message that can be set: a commit takes no more.
-pub const HIGHEST_MAX_MESSAGE_BYTES: usize = MAX_BOARD_COMMIT_BYTES;
-
-/// How the front is to serve.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Most bytes of one message.
-    pub max_message_bytes: usize,
-    /// By how much a caller's present may differ from this machine's; a larger difference is cut. `None`: by anything.
-    pub max_clock_skew: Option<Duration>,
-    /// The group that gets one empty task, once per store.
-    pub bootstrap_group: Option<String>,
-    /// For how long a Query waits for the first task of an empty group.
-    pub empty_wait: Duration,
-    /// Most connections at a time. Further ones take the place of those that have waited longest for their clients.
-    pub max_connections: usize,
-    /// How long a connection may be without a call.
-    pub idle_timeout: Duration,
-    /// How long a client may take over the first words of its connection.
-    pub header_timeout: Duration,
-    /// How long a client may take over an answer.
-    pub write_timeout: Duration,
-    /// The account of what is held for clients.
-    pub memory: Arc<ClientMemory>,
-    /// How long calls under way may take when the front stops.
-    pub drain_timeout: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_message_bytes: DEFAULT_MAX_MESSAGE_BYTES,
-            max_clock_skew: None,
-            bootstrap_group: None,
-            empty_wait: Duration::from_secs(5),
-            max_connections: 10_000,
-            idle_timeout: Duration::from_secs(75),
-            header_timeout: Duration::from_secs(10),
-            write_timeout: Duration::from_secs(30),
-            memory: ClientMemory::new(256 * 1024 * 1024),
-            drain_timeout: Duration::from_secs(10),
-        }
-    }
-}
 
 /// The board's name.
 #[must_use]
 pub fn board() -> BoardName {
     #[expect(clippy::expect_used, reason = "eight letters")]
     BoardName::new(BOARD).expect("a legal board name")
-}
-
-/// What all calls share.
-#[derive(Debug)]
-struct Front {
-    boards: Arc<dyn Boards>,
-    board: BoardName,
-    settings: Settings,
-    /// The service is reported as not serving once it is cancelled.
-    leaving: CancellationToken,
-    /// Waiting calls end when it is cancelled.
-    drain: CancellationToken,
-    /// Takes and give-backs under way, which no caller can abandon.
-    calls: TaskTracker,
 }
 
 /// Serves MassTasker on `listener` until `shutdown` is cancelled, and returns when the last call is answered or cut off.

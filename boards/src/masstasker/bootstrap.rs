@@ -7,7 +7,7 @@ use jobbers_common::{
     engine::boards::{Commit, CommitAnswer, Create},
 };
 
-use super::Front;
+use super::front::Front;
 
 /// How long after a failure it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);

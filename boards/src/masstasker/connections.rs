@@ -29,7 +29,7 @@ use jobbers_process::{
 use tokio::net::TcpListener;
 use tonic::{Code, Status, body::Body, codegen::Service as _, service::Routes};
 
-use super::{Settings, undelivered::Undelivered};
+use super::{settings::Settings, undelivered::Undelivered};
 
 /// How often a connection is asked whether its client is still there, so that a call which waits for a machine that has
 /// vanished ends.

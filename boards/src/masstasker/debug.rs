@@ -14,7 +14,7 @@ use prost::Message;
 use tonic::Status;
 
 use super::{
-    Front,
+    front::Front,
     proto::{DebugRequest, DebugResponse},
     translate,
 };

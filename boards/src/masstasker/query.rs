@@ -1,7 +1,7 @@
 //! Query: a take, repeated while its caller waits.
 //!
 //! A waiting call sleeps until the group gets a task, until the earliest task of the group is due, or, while the group is
-//! empty, for [`Settings::empty_wait`](super::Settings). It is dropped when its caller cancels, closes its connection or is
+//! empty, for [`Settings::empty_wait`](super::settings::Settings). It is dropped when its caller cancels, closes its connection or is
 //! past its deadline, and takes nothing from then on.
 
 use std::{
@@ -18,8 +18,8 @@ use jobbers_process::server::memory::{Kind, Share};
 use tonic::{Response, Status};
 
 use super::{
-    Front,
     finished::Finished,
+    front::Front,
     proto::{QueryRequest, QueryResponse},
     translate,
     undelivered::Undelivered,
@@ -107,7 +107,7 @@ impl Front {
         share.ok_or_else(|| Status::unavailable("as many calls wait as memory allows; try again in a second"))
     }
 
-    /// A caller's present, no further from this machine's than [`Settings::max_clock_skew`](super::Settings).
+    /// A caller's present, no further from this machine's than [`Settings::max_clock_skew`](super::settings::Settings).
     fn cut(&self, present: BoardTime) -> BoardTime {
         let Some(skew) = self.settings.max_clock_skew else { return present };
         let ours = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -9,7 +9,8 @@ use jobbers_common::{
 use tonic::{Request, Response, Status, service::Routes};
 
 use super::{
-    Front, debug,
+    debug,
+    front::Front,
     proto::{
         BulkSetRequest, BulkSetResponse, DESCRIPTORS, DebugRequest, DebugResponse, QueryRequest, QueryResponse, Task,
         UpdateRequest, UpdateResponse,
@@ -91,20 +92,6 @@ impl MassTasker for Service {
 }
 
 impl Front {
-    /// A commit that changes nothing. Every client is the same owner: in MassTasker the id is the proof.
-    pub(super) fn empty_commit(&self) -> Commit {
-        Commit {
-            board: self.board.clone(),
-            owner: 0,
-            check_owner: false,
-            require: Vec::new(),
-            delete: Vec::new(),
-            update: Vec::new(),
-            create: Vec::new(),
-            once: None,
-        }
-    }
-
     async fn commit(&self, commit: Commit) -> Result<Committed, Status> {
         match self.boards.commit(commit).await {
             Ok(CommitAnswer::Done(done)) => Ok(done),

@@ -10,7 +10,7 @@ use jobbers_common::{
     engine::boards::{Commit, Selection, Update},
 };
 
-use super::Front;
+use super::front::Front;
 
 /// A taken task. When the last copy is dropped before [`Undelivered::delivered`], the task is visible again at once.
 ///

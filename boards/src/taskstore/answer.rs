@@ -11,7 +11,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jobbers_common::board::{BoardTask, BoardTime};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::Unit;
+use super::dialect::Unit;
 
 /// How data that is no UTF-8 is written.
 pub(super) const BASE64: &str = "base64";

@@ -8,12 +8,12 @@ use axum::{
 use jobbers_common::engine::boards::{Take, TakeOrder};
 
 use super::{
-    Front,
     answer::{Changed, Failure, TaskView},
     encoding::decode,
+    front::Front,
+    id::{NO_REVISION, revision},
     refusal::Result,
     request::ClaimRequest,
-    update::{NO_REVISION, revision},
 };
 
 /// The handler.

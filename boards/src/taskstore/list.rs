@@ -14,10 +14,10 @@ use jobbers_common::{
 };
 
 use super::{
-    Front,
     answer::TaskView,
     array::{self, Way},
-    look::Part,
+    front::Front,
+    part::Part,
     refusal::{Refusal, Result},
 };
 

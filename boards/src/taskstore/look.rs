@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::{FromRequestParts, Path, State},
-    http::request::Parts,
+    extract::State,
     response::{IntoResponse, Response},
 };
 use jobbers_common::{board::BoardTask, engine::boards::GroupCount, limits::MAX_BATCH};
 
 use super::{
-    Front,
     answer::TaskView,
     array::{self, Way},
+    front::Front,
+    id::revision,
+    part::Part,
     refusal::{Refusal, Result},
-    update::revision,
 };
 
 /// The most ids of one request.
@@ -24,18 +24,6 @@ const MAX_IDS: usize = MAX_BATCH;
 const IDS_AT_ONCE: usize = 16;
 /// The most groups that are listed.
 const MAX_GROUPS: usize = 100_000;
-
-/// The variable part of a path.
-pub(super) struct Part(pub(super) String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Part {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let part = Path::<String>::from_request_parts(parts, state).await;
-        part.map(|Path(part)| Self(part)).map_err(|rejection| Refusal::bad_request(rejection.body_text()))
-    }
-}
 
 /// The names of the groups that hold tasks.
 pub(super) async fn groups(State(front): State<Front>) -> Result<Response> {

@@ -18,17 +18,14 @@ use jobbers_common::{
 };
 
 use super::{
-    Front, Unit,
     answer::{BASE64, Changed, Failure, TaskView},
+    dialect::Unit,
     encoding::decode,
+    front::Front,
+    id::{NO_REVISION, revision},
     refusal::{Refusal, Result},
     request::{TaskInfo, UpdateRequest},
 };
-
-/// A revision that no task ever has.
-pub(super) const NO_REVISION: u64 = 0;
-/// The highest revision: beyond it, doubles skip numbers, and so do stores and clients that count in them.
-const LAST_REVISION: u64 = 1 << 53;
 
 /// The handler.
 pub(super) async fn update(State(front): State<Front>, RawQuery(query): RawQuery, body: Bytes) -> Result<Response> {
@@ -46,11 +43,6 @@ pub(super) async fn update(State(front): State<Front>, RawQuery(query): RawQuery
         // Not without a mark, and this has none.
         CommitAnswer::AlreadyDone => Ok(Changed::nothing(front.unit)),
     }
-}
-
-/// The revision of an id; `None` for an id that no task can have.
-pub(super) fn revision(id: i64) -> Option<u64> {
-    u64::try_from(id).ok().filter(|id| (1..=LAST_REVISION).contains(id))
 }
 
 /// An update without an id adds a task.
