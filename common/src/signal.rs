@@ -17,7 +17,7 @@ use std::{collections::HashSet, fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    dependency::DependencyPolicy,
+    dependency::policy::DependencyPolicy,
     duration,
     lifecycle::Status,
     limits::{MAX_DELAY, MAX_SIGNAL_KEPT, MAX_SIGNALS},

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::engine::{Result, look::validate_limit};
+use crate::engine::{error::Result, limit::validate_limit};
 
 /// A bounded piece of an audit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use crate::{
     board::{BoardTask, When},
     dependency::Dependency,
     engine::{
-        Error, Result,
         boards::{Commit, Create},
-        dead::halves,
+        error::{Error, Result},
+        halves,
         workflows::validate_ids,
     },
     lifecycle::Status,

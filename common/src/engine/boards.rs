@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use crate::{
     board::{BoardTask, BoardTime, Content, When},
-    engine::Result,
+    engine::error::Result,
     limits::BOARD_RANDOM_CHOICE,
     name::BoardName,
 };

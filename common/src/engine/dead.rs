@@ -8,7 +8,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    engine::{Error, Result},
+    engine::{
+        error::{Error, Result},
+        halves,
+    },
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId},
@@ -33,21 +36,6 @@ impl DeadTask {
     #[must_use]
     pub fn key(&self) -> DeadKey {
         DeadKey { id: self.task.id.clone(), revision: self.task.revision }
-    }
-}
-
-/// Not every format has numbers of 128 bits.
-pub(super) mod halves {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(in crate::engine) fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
-        let low = u64::try_from(number & u128::from(u64::MAX)).unwrap_or_default();
-        (u64::try_from(number >> 64).unwrap_or_default(), low).serialize(serializer)
-    }
-
-    pub(in crate::engine) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
-        let (high, low) = <(u64, u64)>::deserialize(deserializer)?;
-        Ok(u128::from(high) << 64 | u128::from(low))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    dependency::added::RefusedDependency,
+    dependency::refused::RefusedDependency,
     lifecycle::Status,
     name::{QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     routing::RouteKey,

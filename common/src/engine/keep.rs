@@ -4,8 +4,9 @@ use std::ops::AddAssign;
 
 use crate::{
     engine::{
-        Error, Result,
-        look::{TaskFilter, validate_limit},
+        error::{Error, Result},
+        limit::validate_limit,
+        look::TaskFilter,
     },
     lifecycle::Status,
     limits::MAX_BATCH,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    engine::{Engine, Error, Result},
+    engine::{Engine, error::Result},
     gate::{MAX_HOLDERS_NAMED, ShutGate},
     label::Labels,
     lifecycle::Status,
@@ -14,6 +14,8 @@ use crate::{
     time::Timestamp,
     tombstone::TombstoneHealth,
 };
+
+pub use super::limit::validate_limit;
 
 /// Which tasks; what is empty or `None` does not restrict.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -78,21 +80,10 @@ impl ListRequest {
     /// Checks the bounds every engine holds to.
     ///
     /// # Errors
-    /// [`Error::Invalid`].
+    /// [`Error::Invalid`](super::Error::Invalid).
     pub fn validate(&self) -> Result<()> {
         validate_limit(self.limit)
     }
-}
-
-/// Checks a limit.
-///
-/// # Errors
-/// [`Error::Invalid`] unless it is 1 to 1,000.
-pub fn validate_limit(limit: usize) -> Result<()> {
-    if (1..=MAX_BATCH).contains(&limit) {
-        return Ok(());
-    }
-    Err(Error::Invalid(format!("a limit is 1 to {MAX_BATCH}, not {limit}")))
 }
 
 /// The answer to a [`ListRequest`].

@@ -5,7 +5,10 @@
 //! rule of the cleaner, a purge) leaves its status and its result behind, until the last task that holds it is over.
 
 use crate::{
-    engine::{Error, Result, look::validate_limit},
+    engine::{
+        error::{Error, Result},
+        limit::validate_limit,
+    },
     lifecycle::Status,
     name::TaskId,
     payload::Payload,

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     engine::{
-        Error, Result, Submit, Submitted,
-        submit::OnConflict,
+        error::{Error, Result},
+        submit::{OnConflict, Submit, Submitted},
         workflows::{encode_run, validate_definition},
     },
     limits::MAX_SCHEDULE_BYTES,

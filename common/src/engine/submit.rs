@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     dependency,
-    engine::{ConflictReason, Error, Result},
+    engine::error::{ConflictReason, Error, Result},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     name::{QueueName, TaskId},

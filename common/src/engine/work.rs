@@ -3,7 +3,10 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    engine::{Error, LostTask, Reclaimed, Result},
+    engine::{
+        error::{Error, Result},
+        keep::{LostTask, Reclaimed},
+    },
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM, MAX_REFUSALS_PER_CLAIM},
     name::{QueueName, TaskId, WorkerId},

@@ -5,7 +5,10 @@
 //! compare-and-set on its revision. So no manager is special, and a step that two of them make is made once.
 
 use crate::{
-    engine::{Error, Result, look::validate_limit},
+    engine::{
+        error::{Error, Result},
+        limit::validate_limit,
+    },
     limits::{MAX_BATCH, MAX_RUN_BYTES, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
     name::{TaskId, WorkflowId},
     time::Timestamp,

@@ -23,6 +23,7 @@ mod compared;
 mod cursor;
 mod entities;
 mod label;
+mod line;
 mod prologue;
 mod read;
 mod shapes;

@@ -3,7 +3,7 @@
 //! Mermaid has no rule for a whole name: its lexer makes pieces, and a name is a row of them. What may begin a piece matters,
 //! as an arrow or a keyword may begin there too: `1x-->b` is the node `1` and an arrow that begins in `x`.
 
-use super::arrows;
+use super::line;
 
 /// Words that begin a statement of their own, or that no node can be called by.
 const KEYWORDS: [&str; 14] = [
@@ -53,7 +53,7 @@ pub(super) fn name_len(text: &str) -> Result<usize, &'static str> {
     let mut end = 0;
     loop {
         let rest = &text[end..];
-        if rest.starts_with(":::") || arrows::begins(rest) {
+        if rest.starts_with(":::") || line::begins(rest) {
             return Ok(end);
         }
         if let Some(word) = keyword(rest) {
