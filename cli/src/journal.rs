@@ -13,6 +13,8 @@ mod import_boards;
 mod letters;
 mod payload;
 mod reader;
+mod report;
+mod task_line;
 mod writer;
 
 use std::{collections::BTreeMap, io};

@@ -26,6 +26,7 @@ mod when;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use futures_util::future::LocalBoxFuture;
 use jobbers_worker::{Worker, stock};
 
@@ -72,8 +73,8 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Bench(args) => commands::bench::run(&args).await,
         Command::BenchServices(args) => commands::bench::run_services(args).await,
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
-        Command::Complete(args) => commands::complete::run(&args).await,
-        Command::Completions(args) => commands::completions::run(&args),
+        Command::Complete(args) => commands::complete::run(&args, Cli::command()).await,
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
     };
     match done {
         Ok(code) => code,

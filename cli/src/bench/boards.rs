@@ -4,16 +4,17 @@
 //! a connection of its own. The figures beside them come from the same round: a bare exchange with the store, the same
 //! work by one client, the same request in a small group. A large group is there all the while.
 
+mod crowd;
 mod grpc;
 mod masstasker;
 
-use std::{net::SocketAddr, time::Instant};
+use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use super::{
-    figures::{Rate, Spread, as_f64, per_second},
+    figures::{Rate, Spread, as_f64},
     http,
     load::PAYLOAD,
     profile::Profile,
@@ -167,18 +168,4 @@ impl BoardsReport {
             rate("MassTasker: Query in the large group", "the same in a group of 1,000", self.takes_large),
         ]
     }
-}
-
-/// Lets `clients` at once do what `one` does, given each one's share of `tasks`; per second.
-async fn at_once<F>(clients: usize, tasks: usize, mut one: impl FnMut(usize) -> F) -> Result<f64>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
-    let each = tasks / clients;
-    let start = Instant::now();
-    let running: Vec<_> = (0..clients).map(|_| tokio::spawn(one(each))).collect();
-    for client in running {
-        client.await??;
-    }
-    Ok(per_second(each * clients, start))
 }

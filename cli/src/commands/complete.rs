@@ -8,12 +8,11 @@ mod place;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use jobbers_process::exit;
 
 pub(crate) use self::place::Kind;
 use self::place::Place;
-use crate::{args::Cli, failure::Failure, output};
+use crate::{failure::Failure, output};
 
 /// Flags of `jobbers complete`.
 #[derive(Debug, clap::Args)]
@@ -23,12 +22,11 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// Prints what fits, one a line.
+/// Prints what fits, one a line. `root` describes the command line.
 ///
 /// # Errors
 /// When standard output can't be written to.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let mut root = Cli::command();
+pub async fn run(args: &Args, mut root: clap::Command) -> Result<ExitCode, Failure> {
     root.build();
     let place = Place::of(&root, &args.words);
     let mut found = place.fixed();

@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 use jobbers_process::exit;
 
-use crate::{args::Cli, failure::Failure, output};
+use crate::{failure::Failure, output};
 
 const BASH: &str = include_str!("completions/jobbers.bash");
 const ZSH: &str = include_str!("completions/jobbers.zsh");
@@ -27,11 +26,11 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Prints the shell's script.
+/// Prints the shell's script. `root` describes the command line.
 ///
 /// # Errors
 /// When standard output can't be written to.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub fn run(args: &Args, mut root: clap::Command) -> Result<ExitCode, Failure> {
     let script = match args.shell {
         Shell::Bash => BASH.as_bytes().to_vec(),
         Shell::Zsh => ZSH.as_bytes().to_vec(),
@@ -39,7 +38,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         // Their scripts know commands and flags, and no names.
         other => {
             let mut script = Vec::new();
-            clap_complete::generate(other, &mut Cli::command(), "jobbers", &mut script);
+            clap_complete::generate(other, &mut root, "jobbers", &mut script);
             script
         }
     };

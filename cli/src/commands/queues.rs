@@ -1,6 +1,7 @@
 //! `jobbers queues`: all queues in numbers, and what can be done with one.
 
 mod limits;
+mod one;
 mod show;
 
 use std::{process::ExitCode, time::Duration};
@@ -11,7 +12,10 @@ use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::limits::{LimitName, Limits, Retention};
+use self::{
+    limits::{LimitName, Limits, Retention},
+    one::One,
+};
 use crate::{
     client::{self, Answer, Client, ClientArgs},
     failure::Failure,
@@ -44,14 +48,6 @@ enum Action {
     Purge(Sure),
     /// Delete a queue that has no live task, together with its finished ones
     Delete(Delete),
-}
-
-#[derive(Debug, clap::Args)]
-struct One {
-    /// The queue
-    name: QueueName,
-    #[command(flatten)]
-    client: ClientArgs,
 }
 
 #[derive(Debug, clap::Args)]

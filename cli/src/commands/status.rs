@@ -1,5 +1,6 @@
 //! `jobbers status`: all that is known of a task.
 
+mod attempts;
 mod watch;
 
 use std::{
@@ -8,12 +9,7 @@ use std::{
 };
 
 use jobbers_api::{signal::SignalView, task_view::TaskView};
-use jobbers_common::{
-    duration,
-    lifecycle::Status,
-    limits::{MAX_RETRIES, MAX_WAIT},
-    name::TaskId,
-};
+use jobbers_common::{duration, lifecycle::Status, limits::MAX_WAIT, name::TaskId};
 use jobbers_process::exit;
 
 use crate::{
@@ -123,7 +119,7 @@ pub fn show(task: &TaskView) -> Result<(), Failure> {
         let labels: Vec<String> = task.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         output::add_fact(&mut sheet, "labels", labels.join(", "));
     }
-    output::add_fact(&mut sheet, "attempt", attempts(task));
+    output::add_fact(&mut sheet, "attempt", attempts::all(task));
     output::add_fact(&mut sheet, "submitted", when::full(task.submitted_at));
     if task.status == Status::Scheduled {
         output::add_fact(&mut sheet, "due", when::full(task.ready_at));
@@ -179,26 +175,6 @@ fn standing(task: &TaskView) -> output::Cell {
         return output::Cell::new(format!("{}, to be cancelled", task.status));
     }
     output::status(task.status)
-}
-
-fn attempts(task: &TaskView) -> String {
-    let mut words = attempt_of(task);
-    if task.crashes > 0 {
-        words.push_str(&format!(", and {} lost", output::count(u64::from(task.crashes), "lease")));
-    }
-    words
-}
-
-/// Which attempt, and of how many if that is known: `3 of 4`. Retries that end with a time have no number.
-pub(super) fn attempt_of(task: &TaskView) -> String {
-    let policy = task.policy_in_force.as_ref().unwrap_or(&task.policy);
-    match (policy.max_retries, policy.max_tries) {
-        (_, Some(most)) if task.policy.max_retries.is_none() => format!("{} of {most}", task.attempt),
-        (Some(retries), _) if retries < MAX_RETRIES => {
-            format!("{} of {}", task.attempt, u64::from(retries) + 1)
-        }
-        _ => task.attempt.to_string(),
-    }
 }
 
 /// A JSON value without the quotes of a text.

@@ -10,7 +10,6 @@ use jobbers_common::{
         backup::{BoardPiece, StoredTask},
     },
     name::{BoardName, QueueName},
-    payload::Payload,
     queue::{QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     workflow::Run,
@@ -18,10 +17,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::{
-    letters::LetterLine,
-    payload::{Bytes, PayloadLine},
-};
+use super::{letters::LetterLine, payload::Bytes, task_line::TaskLine};
 
 /// One thing of a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,38 +129,6 @@ struct Line<'a> {
     kind: std::borrow::Cow<'a, str>,
     #[serde(borrow)]
     value: &'a RawValue,
-}
-
-/// A task with its payloads beside it, because those are bytes.
-#[derive(Serialize, Deserialize)]
-pub(super) struct TaskLine {
-    stored: StoredTask,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    parameters: Option<PayloadLine>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    result: Option<PayloadLine>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    checkpoint: Option<PayloadLine>,
-}
-
-impl TaskLine {
-    pub(super) fn of(stored: &StoredTask) -> Self {
-        let mut stored = stored.clone();
-        let task = &mut stored.task;
-        let take = |payload: &mut Option<Payload>| payload.take().map(|payload| PayloadLine::of(&payload));
-        let (parameters, result) = (take(&mut task.parameters), take(&mut task.result));
-        let checkpoint = take(&mut task.checkpoint);
-        Self { stored, parameters, result, checkpoint }
-    }
-
-    pub(super) fn read(self) -> Result<StoredTask, String> {
-        let read = |line: Option<PayloadLine>| line.map(|line| line.read()).transpose();
-        let mut stored = self.stored;
-        (stored.task.parameters, stored.task.result) = (read(self.parameters)?, read(self.result)?);
-        stored.task.checkpoint = read(self.checkpoint)?;
-        stored.validate()?;
-        Ok(stored)
-    }
 }
 
 impl Entry {

@@ -3,7 +3,7 @@
 //! What is stored already is left as it is, so an import that was cut short is repeated. What differs from what is stored
 //! is a conflict: it is named, and nothing is overwritten.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jobbers_archive::Archive;
 use jobbers_common::{
@@ -16,67 +16,18 @@ use jobbers_common::{
     queue::{Config, QueueConfig, RoleConfig},
 };
 
+pub use super::report::{Report, Tally};
 use super::{
     Journal, Result,
     entry::{Entry, Queue, RouteLine, Workflow},
     import_boards::{BoardImport, counters},
     letters::LetterImport,
+    report::Outcome,
 };
 
 /// The most tasks, and about the most bytes of their payloads, that are stored by one call.
 const TASKS_AT_ONCE: usize = 200;
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
-/// How many conflicts a report names.
-const NAMED: usize = 100;
-
-/// The outcomes of the entries of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Stored.
-    pub stored: u64,
-    /// There already.
-    pub already: u64,
-    /// In conflict with what is there.
-    pub conflicts: u64,
-}
-
-/// What an import did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
-    /// By kind.
-    pub tallies: BTreeMap<&'static str, Tally>,
-    /// The first conflicts, a sentence each.
-    pub conflicts: Vec<String>,
-}
-
-impl Report {
-    /// How many entries are in conflict.
-    #[must_use]
-    pub fn count_conflicts(&self) -> u64 {
-        self.tallies.values().map(|tally| tally.conflicts).sum()
-    }
-
-    pub(super) fn note(&mut self, kind: &'static str, outcome: Outcome) {
-        let tally = self.tallies.entry(kind).or_default();
-        match outcome {
-            Outcome::Stored => tally.stored += 1,
-            Outcome::Already => tally.already += 1,
-            Outcome::Conflict(why) => {
-                tally.conflicts += 1;
-                if self.conflicts.len() < NAMED {
-                    self.conflicts.push(why);
-                }
-            }
-        }
-    }
-}
-
-/// The outcome of an entry.
-pub(super) enum Outcome {
-    Stored,
-    Already,
-    Conflict(String),
-}
 
 /// Stores all entries of a journal; dead letters in the archive, or not at all without one. `watch` is called with the number of entries so far.
 ///

@@ -19,7 +19,7 @@ use jobbers_common::{
 use super::{
     Result,
     entry::{Board, TaskOfBoard},
-    import::{Outcome, Report},
+    report::{Outcome, Report},
 };
 
 /// The most tasks, and about the most bytes of their data, that are stored by one call.

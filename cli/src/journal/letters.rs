@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Result,
-    entry::TaskLine,
-    import::{Outcome, Report},
+    report::{Outcome, Report},
+    task_line::TaskLine,
 };
 
 /// The most letters, and about the most bytes of their payloads, that are stored by one call.

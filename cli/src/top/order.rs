@@ -6,8 +6,8 @@ use jobbers_api::{queue::QueueView, task_view::TaskView, worker::WorkerView};
 use jobbers_common::lifecycle::Status;
 
 use super::{
+    place::List,
     snapshot::{Inside, Snapshot, count},
-    steer::List,
 };
 
 /// An order of rows.

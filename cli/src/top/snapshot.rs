@@ -9,7 +9,7 @@ use jobbers_api::{
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 
-use super::steer::Place;
+use super::place::Place;
 use crate::{
     client::{self, Client},
     failure::Failure,

@@ -13,9 +13,9 @@ use ratatui::{
 };
 
 use super::{
+    place::{List, Place},
     snapshot::{Inside, Snapshot, count},
     state::State,
-    steer::{List, Place},
     tables::{self, rate},
 };
 use crate::{fit::one_line, output::thousands, when};

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use jobbers_boards::masstasker::proto::{QueryRequest, Task, TaskRef, UpdateRequest, task_ref::Sel};
 use prost_types::{Any, Duration};
 
-use super::{at_once, grpc};
+use super::{crowd::at_once, grpc};
 use crate::bench::load::PAYLOAD;
 
 /// Tasks of one `Update` while a group is filled.

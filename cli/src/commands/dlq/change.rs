@@ -8,7 +8,7 @@ use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Selection, SelectionArgs};
+use super::selection::{Selection, SelectionArgs};
 use crate::{
     client::{self, AWAY, Answer, Client, ClientArgs},
     failure::Failure,

@@ -9,7 +9,7 @@ use jobbers_api::{
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 
-use super::FilterArgs;
+use super::selection::FilterArgs;
 use crate::{
     client::{self, ClientArgs, NOTHING},
     commands::pages,

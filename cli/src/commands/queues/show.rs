@@ -12,7 +12,7 @@ use crate::{
 use jobbers_api::{queue::QueueListView, queue::QueueView, queue::RateLimitSettings};
 use jobbers_common::{duration, lifecycle::Status};
 
-use super::One;
+use super::one::One;
 
 /// All queues, a line each.
 ///

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jobbers_api::task_view::TaskView;
 use jobbers_common::{duration, lifecycle::Status, name::TaskId};
 
+use super::attempts;
 use crate::{
     client::{self, AWAY, Answer, Client},
     failure::Failure,
@@ -48,7 +49,7 @@ fn change(task: &TaskView) -> String {
         words.push("to be cancelled".to_owned());
     }
     if task.attempt > 0 {
-        words.push(format!("attempt {}", super::attempt_of(task)));
+        words.push(format!("attempt {}", attempts::present(task)));
     }
     if task.status == Status::Scheduled {
         words.push(format!("due at {:.0}", Timestamp::from(task.ready_at)));
