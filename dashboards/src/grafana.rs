@@ -1,31 +1,20 @@
 //! From a source to Grafana's JSON model: the frame all dashboards share, and the grid.
 
+mod identity;
 mod links;
 mod panel;
 mod variables;
 
 use serde_json::{Value, json};
 
+pub use self::identity::uid;
+use self::identity::{TAG, data_source};
 use crate::source::{Dashboard, Kind, Panel, Variable};
 
 /// The version of the JSON model this writes.
 const SCHEMA_VERSION: u32 = 42;
-/// What the dashboards are found by, also by each other's links.
-const TAG: &str = "jobbers";
 /// Columns of the grid.
 const COLUMNS: u32 = 24;
-
-/// The data source every panel asks: the one chosen above the panels.
-#[must_use]
-fn data_source() -> Value {
-    json!({"type": "prometheus", "uid": "${datasource}"})
-}
-
-/// The identity of the dashboard whose source has this slug.
-#[must_use]
-pub fn uid(slug: &str) -> String {
-    format!("{TAG}-{slug}")
-}
 
 /// The dashboard in Grafana's JSON model.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{TAG, uid};
+use super::identity::{TAG, uid};
 use crate::source::Target;
 
 /// What is chosen goes along.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{data_source, links::data_link};
+use super::{identity::data_source, links::data_link};
 use crate::source::{Colour, Kind, Panel, Query};
 
 /// The panel `source` with this id at this place.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::data_source;
+use super::identity::data_source;
 use crate::source::Variable;
 
 /// The data source, the cluster, what the dashboard is narrowed by, and the manager's address for links.
