@@ -43,15 +43,14 @@ use jobbers_common::dependency::DependencyPolicy;
 
 use crate::{
     client::{Flow, Submission},
-    codec::{Encode, NoParameters, Raw},
+    codec::{Encode, NoParameters},
     task_fn::TaskFn,
 };
 
-mod graph;
+pub(crate) mod graph;
 mod result_of;
 
-use self::graph::Waits;
-pub(crate) use self::graph::{Graph, Mark, Node};
+use self::graph::{Graph, Mark, Waits};
 pub use self::result_of::{ResultOf, ResultsOf};
 
 /// Tasks one after another, perhaps with others beside them, of which the last has a result of type `R`.
@@ -284,6 +283,3 @@ macro_rules! __chain {
 
 #[doc(inline)]
 pub use crate::__chain as chain;
-
-/// A submission whose result no task reads by type.
-pub(crate) type AnySubmission = Submission<Raw>;

@@ -106,7 +106,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
             let end = supervise(&attempt, Box::pin(running), begun.map(|_| ()), Grace::OfEveryEnd).await;
             // A thread may just take what was withdrawn, and puts it down again at once.
             if !attempt.is_withdrawn() && tools.pool.write_off(&seat) {
-                attempt.shared.hung.add(&attempt, seat);
+                attempt.shared.hung.add(attempt.thread(), seat);
             }
             end
         }

@@ -12,7 +12,7 @@ use jobbers_common::{
 };
 use parking_lot::Mutex;
 
-use crate::{attempt::Attempt, blocking::Seat};
+use crate::blocking::Seat;
 
 /// The most threads that a report names.
 const MOST_NAMED: usize = 100;
@@ -39,9 +39,8 @@ pub(crate) fn longest_first(mut threads: Vec<HeldThread>) -> Vec<HeldThread> {
 }
 
 impl HungThreads {
-    /// Notes that the function of this attempt holds its thread, although the attempt is over.
-    pub(crate) fn add(&self, attempt: &Attempt, seat: Arc<Seat>) {
-        let thread = attempt.thread();
+    /// Notes that this thread is held by the function of an attempt that is over.
+    pub(crate) fn add(&self, thread: HeldThread, seat: Arc<Seat>) {
         tracing::error!(
             id = %thread.id, name = %thread.name, attempt = thread.attempt, ran = ?thread.held_for,
             "the task ignored its stop request; its thread is written off"

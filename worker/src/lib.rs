@@ -39,6 +39,7 @@ mod codec;
 pub mod config;
 mod context;
 mod control;
+mod declared;
 mod declared_schedules;
 mod error;
 mod executor;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     codec::{Decode, Encode},
     context::Context,
+    declared::Declared,
     error::TaskError,
     uniqueness::Uniqueness,
 };
@@ -19,15 +20,11 @@ pub type TaskFuture<R> = Pin<Box<dyn Future<Output = Result<R, TaskError>> + Sen
 ///
 /// Created by `#[task]` as a `static` of the function's name. [`crate::client`] submits it.
 pub struct TaskFn<P, R> {
-    name: &'static str,
-    version: u32,
-    policy: TaskPolicy,
+    declared: Declared<P>,
     call: TaskCall<P, R>,
     description: &'static str,
     schema: fn() -> Option<Value>,
-    unique: Option<Uniqueness<P>>,
     cron: Option<Cron>,
-    expires_in: Option<Duration>,
 }
 
 /// When a task is submitted by a schedule of its own, which workers that have the task create.
@@ -95,17 +92,8 @@ impl<P, R> TaskFn<P, R> {
     /// A task. `#[task]` calls this after it has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
-        Self {
-            name,
-            version,
-            policy,
-            call,
-            description: "",
-            schema: || None,
-            unique: None,
-            cron: None,
-            expires_in: None,
-        }
+        let declared = Declared { name, version, policy, unique: None, expires_in: None };
+        Self { declared, call, description: "", schema: || None, cron: None }
     }
 
     /// The same with the author's description, and the JSON Schema of its parameters if it has one.
@@ -120,7 +108,7 @@ impl<P, R> TaskFn<P, R> {
     #[doc(hidden)]
     #[must_use]
     pub const fn unique(mut self, unique: Uniqueness<P>) -> Self {
-        self.unique = Some(unique);
+        self.declared.unique = Some(unique);
         self
     }
 
@@ -136,34 +124,31 @@ impl<P, R> TaskFn<P, R> {
     #[doc(hidden)]
     #[must_use]
     pub const fn expires_in(mut self, late: Duration) -> Self {
-        self.expires_in = Some(late);
+        self.declared.expires_in = Some(late);
         self
     }
 
-    pub(crate) const fn expiry(&self) -> Option<Duration> {
-        self.expires_in
-    }
-
-    pub(crate) const fn uniqueness(&self) -> Option<&Uniqueness<P>> {
-        self.unique.as_ref()
+    /// What its submissions take from it.
+    pub(crate) const fn declared(&self) -> &Declared<P> {
+        &self.declared
     }
 
     /// The name that submissions use.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        self.name
+        self.declared.name
     }
 
     /// Its version.
     #[must_use]
     pub const fn version(&self) -> u32 {
-        self.version
+        self.declared.version
     }
 
     /// The author's settings for retries, limits and endings.
     #[must_use]
     pub const fn policy(&self) -> &TaskPolicy {
-        &self.policy
+        &self.declared.policy
     }
 }
 
@@ -180,21 +165,21 @@ impl<P, R: Send + 'static> TaskFn<P, R> {
 
 impl<P, R> fmt::Debug for TaskFn<P, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TaskFn({}@{})", self.name, self.version)
+        write!(f, "TaskFn({}@{})", self.declared.name, self.declared.version)
     }
 }
 
 impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
     fn name(&self) -> &'static str {
-        self.name
+        self.declared.name
     }
 
     fn version(&self) -> u32 {
-        self.version
+        self.declared.version
     }
 
     fn policy(&self) -> &TaskPolicy {
-        &self.policy
+        &self.declared.policy
     }
 
     fn description(&self) -> &str {
@@ -210,7 +195,7 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
     }
 
     fn expires_in(&self) -> Option<Duration> {
-        self.expires_in
+        self.declared.expires_in
     }
 
     fn is_blocking(&self) -> bool {

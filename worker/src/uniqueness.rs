@@ -5,12 +5,14 @@
 
 use std::time::Duration;
 
-use jobbers_common::{lifecycle::Status, payload::Payload, unique::UniqueKey};
+use jobbers_common::{
+    lifecycle::Status,
+    payload::Payload,
+    unique::{OnDuplicate, UniqueKey},
+};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-
-use crate::policy::OnDuplicate;
 
 /// Derives a unique key from parameters, or explains why it can't.
 pub type KeyOf<P> = fn(&P) -> Result<String, String>;

@@ -9,12 +9,17 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 use jobbers_common::{dependency::DependencyPolicy, limits::MAX_NODE_NAME_BYTES, payload::Payload};
 
-use super::AnySubmission;
-use crate::client::SubmitError;
+use crate::{
+    client::{SubmitError, submission::Submission},
+    codec::Raw,
+};
 
 /// What a mark begins with in parameters; its digits and a colon follow.
 const MARK: &str = "jobbers:result-of:";
 const MARK_DIGITS: usize = 16;
+
+/// A submission whose result no task reads by type.
+pub(crate) type AnySubmission = Submission<Raw>;
 
 /// A node of a canvas that has no name yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

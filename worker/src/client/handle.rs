@@ -14,23 +14,12 @@ use jobbers_common::{
     payload::Payload,
 };
 
-use super::{Client, SubmitError, Way};
+use super::{
+    answers::{Standing, Taken},
+    connection::{Client, Way},
+    error::ResultError,
+};
 use crate::codec::Decode;
-
-/// The answer to a submission, whichever way it took.
-#[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) submitted: Submitted,
-    pub(super) warnings: Vec<String>,
-}
-
-/// The state of a task, for callers that await its result.
-#[derive(Debug)]
-pub(super) struct Standing {
-    pub(super) status: Status,
-    pub(super) result: Option<Payload>,
-    pub(super) error: Option<String>,
-}
 
 /// An accepted task with a result of type `R`.
 pub struct Handle<R> {
@@ -55,35 +44,11 @@ pub struct PendingResult<R> {
     output: PhantomData<fn() -> R>,
 }
 
-/// Why a task has no result.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResultError {
-    /// The task was not over in time.
-    #[error("the task was not over in time: it is {0}")]
-    NotYet(Status),
-    /// It is over without a result.
-    #[error("the task is {status}{}", error.as_ref().map_or_else(String::new, |error| format!(": {error}")))]
-    NotCompleted {
-        /// How it ended.
-        status: Status,
-        /// The error of its last failed attempt.
-        error: Option<String>,
-    },
-    /// The task does not exist: it was never submitted, or has been pruned.
-    #[error("the task does not exist")]
-    Unknown,
-    /// The result is not of the requested type.
-    #[error("the result does not fit: {0}")]
-    Unreadable(String),
-    /// The request failed.
-    #[error(transparent)]
-    Client(#[from] SubmitError),
-}
-
-impl From<Submitted> for Taken {
-    fn from(submitted: Submitted) -> Self {
-        Self { submitted, warnings: Vec::new() }
+impl Client {
+    /// A task that was submitted earlier, to await its result.
+    #[must_use]
+    pub fn task<R>(&self, id: TaskId) -> PendingResult<R> {
+        PendingResult::new(self.clone(), id)
     }
 }
 
@@ -128,7 +93,7 @@ impl<R: Decode> PendingResult<R> {
         loop {
             let left = until.map_or(MAX_WAIT, |until| until.saturating_duration_since(Instant::now()));
             let wait = left.min(MAX_WAIT);
-            let standing = match &self.client.0.way {
+            let standing = match self.client.way() {
                 Way::Store(store) => store.await_finished(&self.id, wait).await?,
                 Way::Http(http) => http.await_finished(&self.id, wait).await?,
             };

@@ -27,10 +27,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{
-    SubmitError,
-    handle::{Standing, Taken},
-    submission::Checked,
-    workflow::Named,
+    answers::{Standing, Taken},
+    checked::{Checked, Named},
+    error::SubmitError,
 };
 
 /// How often an unanswered request is sent.

@@ -23,7 +23,7 @@ use jobbers_common::{
 };
 use serde_json::value::RawValue;
 
-use super::{SubmitError, http::Http};
+use super::{error::SubmitError, http::Http};
 
 /// Leases tasks of a manager, keeps the leases and returns the tasks.
 ///

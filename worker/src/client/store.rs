@@ -15,9 +15,9 @@ use jobbers_process::telemetry::traces;
 use opentelemetry::{Context, trace::TraceContextExt};
 
 use super::{
-    SubmitError,
-    handle::{Standing, Taken},
-    submission::Checked,
+    answers::{Standing, Taken},
+    checked::Checked,
+    error::SubmitError,
 };
 
 #[derive(Debug)]

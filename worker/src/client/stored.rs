@@ -19,7 +19,11 @@ use jobbers_common::{
     signal::Signalled,
 };
 
-use super::{Client, SubmitError, Way, http::Http};
+use super::{
+    connection::{Client, Way},
+    error::SubmitError,
+    http::Http,
+};
 
 impl Client {
     /// Makes stored tasks wait for others, up to 100 dependencies: all of them are added or, on any error, none. The tasks that
@@ -39,7 +43,7 @@ impl Client {
     /// [`SubmitError`], with the code of [`Error::DependencyRefused`](jobbers_common::engine::Error::DependencyRefused) over
     /// HTTP; then none was added.
     pub async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
-        match &self.0.way {
+        match self.way() {
             Way::Store(store) => {
                 let answers = store.engine().add_dependencies(edges).await?;
                 Ok(answers.into_iter().filter(|is_new| *is_new).count())
@@ -73,7 +77,7 @@ impl Client {
 
     async fn send_signal(&self, id: &TaskId, name: &str, keep_for: Option<Duration>) -> Result<bool, SubmitError> {
         let name = SignalName::new(name)?;
-        match &self.0.way {
+        match self.way() {
             Way::Store(store) => read_signalled(store.engine().signal(id, &name, keep_for).await?, id, &name),
             Way::Http(http) => {
                 let path = path(["tasks", id.as_str(), "signal"]);
@@ -88,7 +92,7 @@ impl Client {
     /// # Errors
     /// [`SubmitError`]. Safe to repeat.
     pub async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>, SubmitError> {
-        match &self.0.way {
+        match self.way() {
             Way::Store(store) => Ok(store.engine().cancel(ids).await?),
             Way::Http(http) => {
                 let body = CancelRequest::of(ids.to_vec());
@@ -104,7 +108,7 @@ impl Client {
     /// # Errors
     /// [`SubmitError`]. Safe to repeat.
     pub async fn delete(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>, SubmitError> {
-        match &self.0.way {
+        match self.way() {
             Way::Store(store) => Ok(store.engine().delete_tasks(ids, cascade).await?),
             Way::Http(http) => {
                 let body = DeleteRequest { ids: asked(ids), cascade };
@@ -120,7 +124,7 @@ impl Client {
     /// # Errors
     /// [`SubmitError`].
     pub async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>, SubmitError> {
-        match &self.0.way {
+        match self.way() {
             Way::Store(store) => Ok(store.engine().statuses(ids).await?),
             Way::Http(http) => {
                 let body = StatusesRequest { queues: Vec::new(), ids: asked(ids), status: Vec::new() };

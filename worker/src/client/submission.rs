@@ -8,7 +8,6 @@ use jobbers_common::{
     label::{Label, Labels},
     lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
-    metadata::Metadata,
     name::{QueueName, SignalName, TaskId, TaskName},
     payload::Payload,
     policy::{CrashPolicy, Exhausted, PolicyOverrides},
@@ -19,10 +18,14 @@ use jobbers_common::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{Client, Handle, SubmitError, Way};
+use super::{
+    checked::Checked,
+    connection::{Client, Way},
+    error::SubmitError,
+};
 use crate::{
     codec::{Encode, Raw},
-    task_fn::TaskFn,
+    declared::Declared,
     uniqueness::{Uniqueness, key_of_parameters},
 };
 
@@ -80,26 +83,6 @@ impl Wish {
     }
 }
 
-/// A submission that has been checked.
-#[derive(Debug)]
-pub(super) struct Checked {
-    pub(super) id: TaskId,
-    pub(super) name: TaskName,
-    pub(super) version: u32,
-    pub(super) queue: Option<QueueName>,
-    pub(super) priority: Priority,
-    pub(super) parameters: Payload,
-    pub(super) start: Start,
-    pub(super) overrides: PolicyOverrides,
-    /// The author's policy for workers that vanish.
-    pub(super) on_crash: CrashPolicy,
-    pub(super) unique: Option<Unique>,
-    pub(super) concurrency_key: Option<ConcurrencyKey>,
-    pub(super) metadata: Metadata,
-    pub(super) depends_on: Vec<Dependency>,
-    pub(super) signals: Vec<AwaitedSignal>,
-}
-
 impl<R> Clone for Submission<R> {
     fn clone(&self) -> Self {
         Self {
@@ -118,19 +101,19 @@ impl<R> Clone for Submission<R> {
 }
 
 impl<R> Submission<R> {
-    pub(super) fn new<P: Encode>(task: &TaskFn<P, R>, job: &P) -> Self {
+    pub(super) fn new<P: Encode>(task: &Declared<P>, job: &P) -> Self {
         let parameters = job.encode().map(|payload| payload.unwrap_or_else(|| Payload::json(&b"null"[..])));
-        let unique = task.uniqueness().map(|unique| Wish::of_author(unique, job, &parameters));
+        let unique = task.unique.as_ref().map(|unique| Wish::of_author(unique, job, &parameters));
         Self {
-            name: task.name(),
-            version: task.version(),
-            on_crash: task.policy().into(),
+            name: task.name,
+            version: task.version,
+            on_crash: (&task.policy).into(),
             parameters,
             id: None,
             queue: None,
             priority: None,
             start: Start::Now,
-            overrides: PolicyOverrides { expires_in: task.expiry(), ..PolicyOverrides::default() },
+            overrides: PolicyOverrides { expires_in: task.expires_in, ..PolicyOverrides::default() },
             unique,
             concurrency_key: None,
             labels: Vec::new(),
@@ -368,20 +351,11 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Submits it.
-    ///
-    /// # Errors
-    /// [`SubmitError`]; nothing is submitted then.
-    pub async fn submit(self, client: &Client) -> Result<Handle<R>, SubmitError> {
-        let taken = client.submit_all([self]).await?;
-        taken.into_iter().next().ok_or_else(|| SubmitError::Unreachable("a submission without an answer".to_owned()))
-    }
-
     pub(super) fn check(self, client: &Client) -> Result<Checked, SubmitError> {
         let parameters =
             self.parameters.map_err(|problem| SubmitError::Invalid(format!("the parameters: {problem}")))?;
         // A manager has its own setting and decides by that.
-        let most = match client.0.way {
+        let most = match client.way() {
             Way::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
             Way::Http(_) => HIGHEST_MAX_PAYLOAD_BYTES,
         };

@@ -20,9 +20,15 @@ use jobbers_common::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{Client, PendingResult, ResultError, SubmitError, Way, store::Store, submission::Checked};
+use super::{
+    checked::{Checked, Named},
+    connection::{Client, Way},
+    error::{ResultError, SubmitError},
+    handle::PendingResult,
+    store::Store,
+};
 use crate::{
-    canvas::{Graph, Mark, Node},
+    canvas::graph::{Graph, Mark, Node},
     codec::Decode,
 };
 
@@ -49,15 +55,6 @@ pub struct RunHandle<R> {
     pub id: WorkflowId,
     client: Client,
     result: PendingResult<R>,
-}
-
-/// A workflow with names for its nodes.
-#[derive(Debug)]
-pub(super) struct Named {
-    pub(super) id: WorkflowId,
-    pub(super) name: Option<WorkflowName>,
-    /// Each as a task: its id is the node's name, and its dependencies are names of nodes.
-    pub(super) nodes: Vec<Checked>,
 }
 
 impl<R> Flow<R> {
@@ -101,7 +98,7 @@ impl<R> Flow<R> {
         };
         let nodes = nodes.into_iter().map(check).collect::<Result<_, _>>()?;
         let named = Named { id: id.clone(), name, nodes };
-        match &client.0.way {
+        match client.way() {
             Way::Store(store) => submit(store, named).await?,
             Way::Http(http) => http.submit_workflow(&named).await?,
         }
@@ -142,7 +139,7 @@ impl<R> RunHandle<R> {
     /// # Errors
     /// [`SubmitError`].
     pub async fn state(&self) -> Result<Option<RunState>, SubmitError> {
-        match &self.client.0.way {
+        match self.client.way() {
             Way::Store(store) => Ok(store.engine().workflow(&self.id).await?.map(|stored| stored.run.state)),
             Way::Http(http) => http.workflow_state(&self.id).await,
         }

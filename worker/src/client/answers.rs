@@ -1,0 +1,24 @@
+//! What both kinds of connection answer, in one form.
+
+use jobbers_common::{engine::Submitted, lifecycle::Status, payload::Payload};
+
+/// The answer to a submission, whichever way it took.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) submitted: Submitted,
+    pub(super) warnings: Vec<String>,
+}
+
+/// The state of a task, for callers that await its result.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) status: Status,
+    pub(super) result: Option<Payload>,
+    pub(super) error: Option<String>,
+}
+
+impl From<Submitted> for Taken {
+    fn from(submitted: Submitted) -> Self {
+        Self { submitted, warnings: Vec::new() }
+    }
+}

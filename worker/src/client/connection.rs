@@ -1,0 +1,78 @@
+//! A client's connection: straight to a store, or over HTTP to a manager.
+
+use std::sync::Arc;
+
+use jobbers_common::engine::{Engine, Error};
+use parking_lot::Mutex;
+use ulid::Generator;
+
+use super::{http::Http, store::Store};
+
+/// A client that submits tasks. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    way: Way,
+    /// Monotonic, so that the ids of one client sort by time and are close together in indexes.
+    ids: Mutex<Generator>,
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(super) enum Way {
+    Store(Store),
+    Http(Http),
+}
+
+impl Client {
+    /// A client of this store.
+    #[must_use]
+    pub fn new(engine: Arc<dyn Engine>) -> Self {
+        Self::by(Way::Store(Store::new(engine)))
+    }
+
+    /// A client of the store at this address ([`jobbers_engines::open`]), or of the manager at this `http://` address.
+    ///
+    /// # Errors
+    /// If the store can't be opened, or the address is invalid.
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        if url.starts_with("http://") || url.starts_with("https://") {
+            return Self::http(url);
+        }
+        Ok(Self::new(jobbers_engines::open(url, jobbers_engines::OpenOptions::default()).await?))
+    }
+
+    /// A client of the manager at this address, such as `http://127.0.0.1:8000`. It connects at its first request and
+    /// repeats lost requests. Each task has an id from the start, so repeating is safe.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the address is invalid.
+    pub fn http(url: &str) -> Result<Self, Error> {
+        Ok(Self::by(Way::Http(Http::new(url)?)))
+    }
+
+    fn by(way: Way) -> Self {
+        Self(Arc::new(Shared { way, ids: Mutex::default() }))
+    }
+
+    /// The engine, for operations this client does not cover. `None` over HTTP.
+    #[must_use]
+    pub fn engine(&self) -> Option<&Arc<dyn Engine>> {
+        match &self.0.way {
+            Way::Store(store) => Some(store.engine()),
+            Way::Http(_) => None,
+        }
+    }
+
+    pub(super) fn way(&self) -> &Way {
+        &self.0.way
+    }
+
+    /// An id for a task or a workflow that has none.
+    pub(super) fn next_id(&self) -> String {
+        let mut ids = self.0.ids.lock();
+        ids.generate().unwrap_or_else(|overflow| overflow.commit_overflow_increment()).to_string()
+    }
+}
