@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod invariants;
@@ -16,6 +18,8 @@ mod layers;
 mod metrics;
 #[cfg(test)]
 mod prose;
+#[cfg(test)]
+mod rust;
 #[cfg(test)]
 mod scripts;
 #[cfg(test)]
