@@ -28,6 +28,9 @@ pub struct RegisteredTaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<serde_json::Value>,
+    /// What of that schema is not checked, and why: a look-around in a pattern, a reference to another document, a mistake.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<String>,
     /// How often its workers may vanish before it is failed, where that is not 3. Submissions that do not say otherwise
     /// carry it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +64,8 @@ pub struct RegistryView {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[schema(as = Warning)]
 pub struct WarningView {
-    /// `no_worker`: no live worker that claims from its queue can run it.
+    /// `no_worker`: no live worker that claims from its queue can run it. `schema_unchecked`: a part of the schema of its
+    /// parameters is not checked.
     #[schema(value_type = String)]
     pub code: Word,
     /// The problem, in a sentence.

@@ -3,7 +3,12 @@
 //! It reads and changes nothing; what it finds, `cleaner --repair` may mend. The store's own part is
 //! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who shares the store.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use jobbers_archive::Examined;
 use jobbers_common::{
@@ -13,6 +18,7 @@ use jobbers_common::{
     },
     limits::MAX_BATCH,
     name::{DutyName, RoleName, WorkerId},
+    registry::CatalogueId,
     worker::RegisteredWorker,
 };
 use jobbers_manager::DEAD_LETTERS_DUTY;
@@ -89,6 +95,9 @@ pub struct Sharers {
     pub workers: Vec<LiveWorker>,
     /// How many live workers are not named.
     pub further_workers: usize,
+    /// What of the schemas that they registered is not checked, and why, by task.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<String>,
 }
 
 /// A manager of the store.
@@ -134,7 +143,8 @@ impl Sharers {
             version: report.version,
             role: report.role,
         };
-        Self { managers, workers: workers.into_iter().take(NAMED_WORKERS).map(worker).collect(), further_workers }
+        let workers = workers.into_iter().take(NAMED_WORKERS).map(worker).collect();
+        Self { managers, workers, further_workers, unchecked: Vec::new() }
     }
 }
 
@@ -236,7 +246,8 @@ pub async fn examine(
     let sharers = match readable(engine.workers().await)? {
         Ok(workers) => {
             checks.push(versions(&workers, version));
-            Sharers::new(here, url.as_deref(), workers)
+            let unchecked = unchecked_schemas(engine, &workers).await?;
+            Sharers { unchecked, ..Sharers::new(here, url.as_deref(), workers) }
         }
         Err(why) => {
             checks.push(unread("versions", &why));
@@ -258,6 +269,20 @@ pub fn archive(path: Option<&Path>) -> Check {
             Check::new("archive", seen, problems)
         }
     }
+}
+
+/// The parts of live workers' schemas that managers do not check.
+async fn unchecked_schemas(engine: &dyn Engine, workers: &[RegisteredWorker]) -> Result<Vec<String>> {
+    let mut unchecked = BTreeSet::new();
+    let catalogues: BTreeSet<CatalogueId> = workers.iter().filter_map(|worker| worker.report.catalogue).collect();
+    for id in catalogues {
+        let Some(catalogue) = engine.catalogue(id).await? else { continue };
+        for task in catalogue.tasks {
+            let parts = task.parameters.as_ref().map(jobbers_manager::unchecked_parts).unwrap_or_default();
+            unchecked.extend(parts.into_iter().map(|part| format!("{}@{}: {part}", task.name, task.version)));
+        }
+    }
+    Ok(unchecked.into_iter().collect())
 }
 
 /// An answer, or why it can't be read; the other errors of the store are those of the examination.

@@ -15,8 +15,8 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, TOMBSTONES, WORKERS_ALIVE,
-            WORKERS_DRAIN_AGE,
+            CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, SCHEMAS_UNCHECKED, TOMBSTONES,
+            WORKERS_ALIVE, WORKERS_DRAIN_AGE,
         },
     },
     name::QueueName,
@@ -182,6 +182,14 @@ fn of_workers(app: &Weak<App>, meter: &Meter) {
             }
             for (role, age) in longest {
                 gauge.observe(age.as_secs_f64(), &[KeyValue::new("role", role.to_owned())]);
+            }
+        }),
+    );
+    SCHEMAS_UNCHECKED.gauge(
+        meter,
+        with(app, |app, gauge| {
+            if let Some(known) = app.known.current() {
+                gauge.observe(known.unchecked() as f64, &[]);
             }
         }),
     );

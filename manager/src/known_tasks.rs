@@ -16,7 +16,7 @@ use jobbers_api::{
     task_view::PolicyView,
 };
 use jobbers_common::{
-    engine::{Engine, Outcome, Refusal, Result},
+    engine::{Engine, Error, Outcome, Refusal, Result},
     limits::MAX_REFUSALS_PER_CLAIM,
     name::{QueueName, RoleName, TaskName},
     payload::Payload,
@@ -37,8 +37,10 @@ const MOST_TOLD: usize = 5;
 /// A task's description, ready to check parameters.
 pub(crate) struct Described {
     pub(crate) spec: TaskSpec,
-    /// `None` without a schema, or with one that accepts anything or is invalid.
+    /// `None` without a schema, or with one of which nothing is to be checked.
     schema: Option<ParameterSchema>,
+    /// What of the schema is not checked, and why.
+    pub(crate) unchecked: Vec<String>,
 }
 
 /// One version of a task that live workers can run.
@@ -63,6 +65,7 @@ impl KnownTask {
             version: self.version,
             description: spec.map(|spec| spec.description.clone()).unwrap_or_default(),
             parameters: spec.and_then(|spec| spec.parameters.clone()),
+            unchecked: self.described.as_ref().map(|described| described.unchecked.clone()).unwrap_or_default(),
             max_crashes: spec.and_then(|spec| spec.on_crash.max_crashes),
             dead_letter: spec.and_then(|spec| spec.on_crash.dead_letter),
             policy: spec.map(|spec| &spec.policy).filter(|policy| !policy.is_empty()).map(PolicyView::from),
@@ -172,7 +175,9 @@ impl KnownTasks {
             if !catalogues.contains_key(&id)
                 && let Some(catalogue) = self.engine.catalogue(id).await?
             {
-                catalogues.insert(id, Arc::new(describe(catalogue)));
+                // Off the threads that serve requests: a catalogue is up to 4 MiB.
+                let described = tokio::task::spawn_blocking(|| describe(catalogue)).await;
+                catalogues.insert(id, Arc::new(described.map_err(|error| Error::Defect(error.to_string()))?));
             }
         }
         let mut known = Known::default();
@@ -189,16 +194,19 @@ impl KnownTasks {
 
 fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
     let describe = |spec: TaskSpec| {
-        let schema = spec.parameters.as_ref().and_then(|schema| match ParameterSchema::compile(schema) {
-            Ok(schema) => Some(schema).filter(|schema| !schema.takes_anything()),
-            Err(error) => {
-                tracing::warn!(name = %spec.name, version = spec.version, %error, "a task's schema makes no sense");
-                None
-            }
-        });
-        Arc::new(Described { spec, schema })
+        let (schema, unchecked) = spec.parameters.as_ref().map(ParameterSchema::compile_rest).unwrap_or_default();
+        for problem in &unchecked {
+            tracing::warn!(name = %spec.name, version = spec.version, %problem, "a part of a task's schema is not checked");
+        }
+        Arc::new(Described { spec, schema: schema.filter(|schema| !schema.takes_anything()), unchecked })
     };
     catalogue.tasks.into_iter().map(describe).collect()
+}
+
+/// What of a schema can't be checked, and why; each begins with its place.
+#[must_use]
+pub fn unchecked_parts(schema: &serde_json::Value) -> Vec<String> {
+    ParameterSchema::compile_rest(schema).1
 }
 
 impl Known {
@@ -206,6 +214,12 @@ impl Known {
     pub(crate) fn view(&self) -> RegistryView {
         let versions = self.named.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| task.view(name)));
         RegistryView { tasks: versions.collect() }
+    }
+
+    /// How many versions of tasks have a schema of which a part is not checked.
+    pub(crate) fn unchecked(&self) -> usize {
+        let described = self.named.values().flatten().filter_map(|task| task.described.as_ref());
+        described.filter(|described| !described.unchecked.is_empty()).count()
     }
 
     /// A version of a task, if a live worker can run it.

@@ -54,6 +54,7 @@ mod workflows;
 pub use bridge::settings as bridges;
 pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
+pub use known_tasks::unchecked_parts;
 pub use listeners::{ListenError, Listeners};
 
 use crate::{app::App, server::Routes};

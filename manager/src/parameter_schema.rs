@@ -1,11 +1,19 @@
 //! The JSON Schema of a task's parameters.
 //!
-//! A schema comes from a worker, so it is not trusted: a reference out of it is refused and never read.
+//! A schema comes from a worker, so it is not trusted: a reference out of it is refused and never read. A part that can't be
+//! compiled, such as a look-around in a pattern, is left out, and the rest holds ([`flaws`]).
 
 use std::{cmp::Reverse, error::Error};
 
-use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::{Value, json};
+
+mod flaws;
+
+/// Most parts of a schema that are left out; with more, none of it is checked.
+const MOST_FLAWS: usize = 20;
+/// How much of the reason for a flaw is shown, in characters.
+const REASON: usize = 200;
 
 /// The name under which a schema is compiled; it is in no file and no network.
 const LOCATION: &str = "schema:parameters";
@@ -27,17 +35,39 @@ pub(crate) struct Misfit {
 }
 
 impl ParameterSchema {
-    /// Compiles a schema, of draft 2020-12 unless it names another.
-    ///
-    /// # Errors
-    /// Why it is not a schema.
-    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+    /// Compiles a schema, of draft 2020-12 unless it names another. In its alternative form the error says what in the schema
+    /// is wrong.
+    fn compiled(schema: &Value) -> Result<Self, CompileError> {
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.use_loader(Box::new(NothingElse));
-        compiler.add_resource(LOCATION, schema.clone()).map_err(|error| error.to_string())?;
-        // In its alternative form the error says what in the schema is wrong.
-        let index = compiler.compile(LOCATION, &mut schemas).map_err(|error| format!("{error:#}"))?;
+        compiler.add_resource(LOCATION, schema.clone())?;
+        let index = compiler.compile(LOCATION, &mut schemas)?;
         Ok(Self { schemas, index, source: schema.clone() })
+    }
+
+    /// Compiles as much of a schema as can be. Returns what holds, and what is left out and why, each in a sentence that begins
+    /// with its place.
+    pub(crate) fn compile_rest(schema: &Value) -> (Option<Self>, Vec<String>) {
+        let mut error = match Self::compiled(schema) {
+            Ok(schema) => return (Some(schema), Vec::new()),
+            Err(error) => error,
+        };
+        let (mut rest, mut left_out) = (schema.clone(), Vec::new());
+        while left_out.len() < MOST_FLAWS {
+            let reason: String = format!("{error:#}").replace(LOCATION, "the schema").chars().take(REASON).collect();
+            let places = flaws::take_out(&mut rest, &error);
+            if places.is_empty() {
+                left_out.push(format!("nothing is checked: {reason}"));
+                return (None, left_out);
+            }
+            left_out.extend(places.into_iter().map(|place| format!("{place} is not checked: {reason}")));
+            match Self::compiled(&rest) {
+                Ok(schema) => return (Some(schema), left_out),
+                Err(next) => error = next,
+            }
+        }
+        left_out.push(format!("nothing is checked: over {MOST_FLAWS} parts of the schema can't be compiled"));
+        (None, left_out)
     }
 
     /// Whether values of all kinds fit.
@@ -102,10 +132,12 @@ impl UrlLoader for NothingElse {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection, prelude::*, test_runner::TestCaseError};
+
     use super::*;
 
     fn misfits(schema: &Value, value: &Value) -> Vec<(String, String)> {
-        let misfits = ParameterSchema::compile(schema).unwrap().misfits(value);
+        let misfits = ParameterSchema::compiled(schema).unwrap().misfits(value);
         misfits.into_iter().map(|misfit| (misfit.pointer, misfit.problem)).collect()
     }
 
@@ -144,17 +176,189 @@ mod tests {
         let file = folder.path().join("schema.json");
         std::fs::write(&file, "{}").unwrap();
         for reference in [format!("file://{}", file.display()), "http://127.0.0.1:9/schema".to_owned()] {
-            let problem = ParameterSchema::compile(&json!({"$ref": reference})).err().expect("it is refused");
-            assert!(problem.contains("not followed"), "{problem}");
+            let (rest, left_out) = ParameterSchema::compile_rest(&json!({"$ref": reference, "type": "object"}));
+            assert!(left_out.len() == 1 && left_out[0].contains("not followed"), "{left_out:?}");
+            assert!(!rest.unwrap().misfits(&json!(1)).is_empty(), "the rest holds");
         }
-        assert!(ParameterSchema::compile(&json!({"type": "text"})).is_err());
     }
 
     #[test]
     fn a_schema_without_rules_takes_anything() {
         for schema in [json!({}), json!(true), json!({"title": "Any"})] {
-            assert!(ParameterSchema::compile(&schema).unwrap().takes_anything(), "{schema}");
+            assert!(ParameterSchema::compiled(&schema).unwrap().takes_anything(), "{schema}");
         }
-        assert!(!ParameterSchema::compile(&json!({"type": "object"})).unwrap().takes_anything());
+        assert!(!ParameterSchema::compiled(&json!({"type": "object"})).unwrap().takes_anything());
+    }
+
+    /// Schemas with a part that can't be compiled; what the rest must refuse, and what it must take.
+    #[test]
+    fn what_can_be_compiled_of_a_schema_holds() {
+        for (schema, place, refused, taken) in [
+            (
+                json!({"properties": {"a": {"type": "string", "pattern": "^(?!x)"}, "b": {"type": "integer"}}}),
+                "/properties/a/pattern",
+                json!([{"a": 1}, {"b": "x"}]),
+                json!([{"a": "y", "b": 1}]),
+            ),
+            (
+                json!({"patternProperties": {"^(?=a)": {"type": "integer"}}, "additionalProperties": false, "required": ["a"]}),
+                "/patternProperties/^(?=a)",
+                json!([{}]),
+                json!([{"a": 1}]),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "https://example.org/a.json"}}, "required": ["a"]}),
+                "/properties/a/$ref",
+                json!([{}]),
+                json!([{"a": 1}]),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/$defs/none"}, "b": {"type": "null"}}}),
+                "/properties/a/$ref",
+                json!([{"b": 1}]),
+                json!([{"a": 1}]),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#none"}, "b": {"type": "null"}}}),
+                "/properties/a/$ref",
+                json!([{"b": 1}]),
+                json!([{"a": 1}]),
+            ),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "strnig"}}}),
+                "/properties/a/type",
+                json!([1]),
+                json!([{"a": 1}]),
+            ),
+            (json!({"type": "object", "required": "a"}), "/required", json!([1]), json!([{}])),
+            (
+                json!({"type": "object", "properties": {"a": 5, "b": {"type": "null"}}, "additionalProperties": false}),
+                "/properties/a",
+                json!([{"b": 1}, {"c": 1}]),
+                json!([{"a": 1}]),
+            ),
+            (
+                json!({"not": {"properties": {"a": {"pattern": "^(?!x)"}}}, "required": ["a"]}),
+                "/not/properties/a/pattern",
+                json!([{}]),
+                json!([{"a": "y"}, {"a": "x"}]),
+            ),
+            (
+                json!({"oneOf": [{"properties": {"a": {"pattern": "(?!x)"}}}, {"required": ["b"]}], "type": "object"}),
+                "/oneOf/0/properties/a/pattern",
+                json!([1]),
+                json!([{"a": "x", "b": 1}, {"b": 1}]),
+            ),
+            (
+                json!({"$defs": {"x": {"type": "string", "pattern": "(?!x)"}}, "properties": {"a": {"not": {"$ref": "#/$defs/x"}}},
+                "required": ["a"]}),
+                "/$defs/x/pattern",
+                json!([{}]),
+                json!([{"a": "x"}, {"a": "y"}]),
+            ),
+            (
+                json!({"allOf": [{"properties": {"a": {"pattern": "(?!x)"}}}], "unevaluatedProperties": false, "required": ["a"]}),
+                "/allOf/0/properties/a/pattern",
+                json!([{}]),
+                json!([{"a": "x"}]),
+            ),
+            (
+                json!({"$schema": "http://json-schema.org/draft-07/schema#",
+                "properties": {"a": {"$ref": "https://example.org/a", "type": "null"}}, "required": ["a"]}),
+                "/properties/a/$ref",
+                json!([{}]),
+                json!([{"a": 1}]),
+            ),
+            (
+                json!({"$schema": "https://example.org/own-draft", "type": "object"}),
+                "/$schema",
+                json!([1]),
+                json!([{}]),
+            ),
+        ] {
+            let (rest, left_out) = ParameterSchema::compile_rest(&schema);
+            assert_eq!(left_out.len(), 1, "{schema}: {left_out:?}");
+            assert!(left_out[0].starts_with(&format!("{place} is not checked: ")), "{schema}: {left_out:?}");
+            let rest = rest.unwrap();
+            for value in refused.as_array().unwrap() {
+                assert!(!rest.misfits(value).is_empty(), "{schema} takes {value}");
+            }
+            for value in taken.as_array().unwrap() {
+                let misfits = rest.misfits(value).into_iter().map(|misfit| misfit.problem).collect::<Vec<_>>();
+                assert_eq!(misfits, [""; 0], "{schema} refuses {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_schema_at_all_checks_nothing_and_says_so() {
+        let many: serde_json::Map<_, _> =
+            (0..30).map(|n| (format!("p{n}"), json!({"type": format!("t{n}")}))).collect();
+        for schema in [json!(5), json!("text"), json!({ "properties": many })] {
+            let (rest, left_out) = ParameterSchema::compile_rest(&schema);
+            assert!(rest.is_none() && left_out.last().unwrap().starts_with("nothing is checked"), "{left_out:?}");
+        }
+    }
+
+    proptest! {
+        /// A pattern that can't be compiled, put into a schema in place of one that means the same: what fits the whole
+        /// schema fits the rest.
+        #[test]
+        fn the_rest_takes_all_that_the_whole_takes(schema in schemas(), values in collection::vec(values(), 1..12)) {
+            let whole = ParameterSchema::compiled(&schema).map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
+            let broken: Value = serde_json::from_str(&schema.to_string().replace("^a", "^(?=a)")).unwrap();
+            let (rest, left_out) = ParameterSchema::compile_rest(&broken);
+            prop_assert!(rest.is_some() || left_out.len() > MOST_FLAWS);
+            let Some(rest) = rest else { return Ok(()) };
+            for value in values.iter().filter(|value| whole.misfits(value).is_empty()) {
+                prop_assert!(rest.misfits(value).is_empty(), "{} by {} without {:?}", value, broken, left_out);
+            }
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(json!(null)), Just(json!(1)), "[ab]{1,2}".prop_map(Value::from)];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                collection::btree_map("[ab]{1,2}", inner, 0..3).prop_map(|fields| fields.into_iter().collect()),
+            ]
+        })
+    }
+
+    fn schemas() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(true)),
+            Just(json!({"type": "string"})),
+            Just(json!({"pattern": "^a"})),
+            Just(json!({"type": "object", "required": ["a"]})),
+            Just(json!({"$ref": "#/$defs/x"})),
+            Just(json!({"maxLength": 1})),
+        ];
+        let schema = leaf.prop_recursive(4, 16, 3, |inner| {
+            let two = || collection::vec(inner.clone(), 1..3);
+            prop_oneof![
+                inner.clone().prop_map(|it| json!({"not": it})),
+                two().prop_map(|it| json!({"oneOf": it})),
+                two().prop_map(|it| json!({"anyOf": it})),
+                two().prop_map(|it| json!({"allOf": it, "unevaluatedProperties": false})),
+                (inner.clone(), inner.clone(), inner.clone())
+                    .prop_map(|(a, b, c)| json!({"if": a, "then": b, "else": c})),
+                (inner.clone(), inner.clone())
+                    .prop_map(|(a, b)| json!({"properties": {"a": a}, "additionalProperties": b})),
+                (inner.clone(), inner.clone())
+                    .prop_map(|(a, b)| json!({"patternProperties": {"^a": a}, "additionalProperties": b})),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| json!({"prefixItems": [a], "items": b})),
+                inner.clone().prop_map(|it| json!({"contains": it, "maxContains": 1})),
+                inner.prop_map(|it| json!({"propertyNames": it})),
+            ]
+        });
+        // What is shared refers to nothing, or it could refer to itself for ever.
+        let shared = prop_oneof![
+            Just(json!({"pattern": "^a"})),
+            Just(json!({"type": "object"})),
+            Just(json!({"not": {"pattern": "^a"}}))
+        ];
+        (schema, shared).prop_map(|(schema, shared)| json!({"$defs": {"x": shared}, "allOf": [schema]}))
     }
 }

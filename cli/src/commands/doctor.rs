@@ -88,6 +88,10 @@ fn print(report: &Report) -> Result<(), Failure> {
     output::line("")?;
     output::table(&table)?;
     print_sharers(&report.sharers)?;
+    if !report.sharers.unchecked.is_empty() {
+        output::line("\nIn schemas that workers registered:")?;
+        report.sharers.unchecked.iter().try_for_each(output::line)?;
+    }
     if report.findings.is_empty() {
         return Ok(());
     }

@@ -186,6 +186,8 @@ catalogue! {
         "Workers the store has heard of lately: state is `running` or `draining`. Take the `max`.";
     WORKERS_DRAIN_AGE: Gauge "jobbers.workers.drain.age", "s", [ROLE], 100, &[], MANAGER,
         "How long the longest drain under way among the role's workers has taken, by their own word; 0 while none drains. What it was when the drain ended is its duration, to within the manager's look; take the `max`.";
+    SCHEMAS_UNCHECKED: Gauge "jobbers.schemas.unchecked", "{task}", [], 1, &[], MANAGER,
+        "Versions of tasks whose workers registered a JSON Schema of which a part is not checked, because it can't be compiled. `GET /tasks/registry` says which part. Take the `max`.";
     WORKER_SLOTS_LIMIT: Gauge "jobbers.worker.slots.limit", "{slot}", [ROLE], 100, &[], WORKER,
         "How many tasks the worker runs at a time at most.";
     WORKER_SLOTS_USED: Gauge "jobbers.worker.slots.used", "{slot}", [ROLE], 100, &[], WORKER,

@@ -108,6 +108,35 @@ async fn the_registry_is_what_live_workers_can_run() {
 }
 
 #[tokio::test]
+async fn a_schema_that_can_be_used_in_part_holds_in_its_rest() {
+    let server = Server::start().await;
+    let schema = json!({
+        "type": "object",
+        "properties": {"code": {"type": "string", "pattern": "^(?!x)"}, "width": {"type": "integer"}},
+    });
+    let spec = TaskSpec {
+        name: TaskName::new("resize").unwrap(),
+        version: 1,
+        parameters: Some(schema),
+        description: String::new(),
+        on_crash: CrashPolicy::default(),
+        policy: PolicyOverrides::default(),
+    };
+    let catalogue = server.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, TTL).await.unwrap();
+    let report = WorkerReport { catalogue: Some(catalogue), ..report("w1", &["resize@1"]) };
+    server.engine.register_worker(report, TTL).await.unwrap();
+    let listed = server.get("/tasks/registry").await.expect(200)["tasks"][0].clone();
+    let unchecked = listed["unchecked"][0].as_str().unwrap();
+    assert!(unchecked.starts_with("/properties/code/pattern is not checked: "), "{listed}");
+    let wrong = json!({"name": "resize", "parameters": {"code": "x", "width": "wide"}});
+    server.post("/tasks", wrong).await.refused(422, "schema_mismatch");
+    let taken =
+        server.post("/tasks", json!({"name": "resize", "parameters": {"code": "x", "width": 1}})).await.expect(201);
+    assert_eq!(taken["warnings"][0]["code"], "schema_unchecked", "{taken}");
+    assert_eq!(taken["warnings"].as_array().unwrap().len(), 1, "{taken}");
+}
+
+#[tokio::test]
 async fn a_task_shows_the_policy_that_holds_for_it() {
     let server = Server::start().await;
     register_resizer(server.engine.as_ref()).await;

@@ -100,9 +100,9 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let mut warnings = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
         let task = reader.task(index, request).await;
-        let (task, warning) = if is_batch { task.map_err(|problem| within(problem, index))? } else { task? };
+        let (task, warned) = if is_batch { task.map_err(|problem| within(problem, index))? } else { task? };
         tasks.push(task);
-        warnings.push(warning);
+        warnings.push(warned);
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
@@ -219,7 +219,7 @@ struct RequestReader<'a> {
 }
 
 impl RequestReader<'_> {
-    async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Option<WarningView>)> {
+    async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Vec<WarningView>)> {
         request.check_id()?;
         let parameters = request.payload(self.body, self.app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
@@ -250,9 +250,9 @@ impl RequestReader<'_> {
             Ok(()) => self.judge(&request.name, request.version, &queue, &parameters).await,
             Err(problem) => Err(problem),
         };
-        let warning = match judged {
-            Ok(warning) => warning,
-            Err(_) if self.is_taken(given.as_ref()).await? => None,
+        let warnings = match judged {
+            Ok(warnings) => warnings,
+            Err(_) if self.is_taken(given.as_ref()).await? => Vec::new(),
             Err(problem) => {
                 // A queue that does not exist is the better reason; otherwise the store finds it.
                 self.app.live.check_queue(&queue).await?;
@@ -283,7 +283,7 @@ impl RequestReader<'_> {
         if let Some(described) = self.described(&task.name, task.version) {
             task.fill(described.spec.on_crash);
         }
-        Ok((task, warning))
+        Ok((task, warnings))
     }
 
     /// Whether a task with this id exists, so that a task refused today may have been accepted before: then the store
@@ -342,7 +342,7 @@ impl RequestReader<'_> {
         version: u32,
         queue: &QueueName,
         parameters: &Payload,
-    ) -> Result<Option<WarningView>> {
+    ) -> Result<Vec<WarningView>> {
         let served = |known: &Known| known.is_served(name, version, queue);
         let mut is_served = self.known.as_deref().is_none_or(served);
         let strict = self.config.queues.get(queue).is_some_and(|queue| queue.strict);
@@ -357,20 +357,26 @@ impl RequestReader<'_> {
             is_served = served(&known);
             self.known = Some(known);
         }
+        let mut warnings = Vec::new();
         if let Some(described) = self.described(name, version) {
+            if let Some(first) = described.unchecked.first() {
+                let detail = format!("the schema of {name}@{version} holds in part: {first}");
+                warnings.push(WarningView { code: "schema_unchecked".into(), detail });
+            }
             described.check(parameters).map_err(|mismatch| {
                 let pointer = format!("/parameters{}", mismatch.pointer);
                 Problem::new(Code::SchemaMismatch, mismatch.detail_with_place()).at(pointer)
             })?;
         }
         if is_served {
-            return Ok(None);
+            return Ok(warnings);
         }
         let detail = format!("no live worker that claims from queue {queue} can run {name}@{version}");
         if strict {
             return Err(Problem::new(Code::NoWorker, format!("{detail}, and the queue is strict")).at("/name"));
         }
-        Ok(Some(WarningView { code: "no_worker".into(), detail }))
+        warnings.push(WarningView { code: "no_worker".into(), detail });
+        Ok(warnings)
     }
 }
 
@@ -391,7 +397,11 @@ pub(crate) async fn check_templates(
     let (mut warnings, mut queues): (Vec<WarningView>, HashSet<QueueName>) = (Vec::new(), HashSet::new());
     for (index, template) in templates.enumerate() {
         let checked = reader.check_template(template, &mut queues).await.map_err(|problem| (index, problem))?;
-        warnings.extend(checked.filter(|new| warnings.iter().all(|warning| warning.detail != new.detail)));
+        for new in checked {
+            if warnings.iter().all(|warning| warning.detail != new.detail) {
+                warnings.push(new);
+            }
+        }
     }
     Ok(warnings)
 }
@@ -401,7 +411,7 @@ impl RequestReader<'_> {
         &mut self,
         template: &TaskTemplate,
         queues: &mut HashSet<QueueName>,
-    ) -> Result<Option<WarningView>> {
+    ) -> Result<Vec<WarningView>> {
         let parameters = template.payload();
         if parameters.len() > self.app.max_payload_bytes {
             let detail = format!("parameters: at most {} bytes, not {}", self.app.max_payload_bytes, parameters.len());
@@ -478,14 +488,11 @@ fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName], edges: &
     }
 }
 
-fn answer(submitted: &[Submitted], warnings: Vec<Option<WarningView>>, is_batch: bool) -> Response {
+fn answer(submitted: &[Submitted], warnings: Vec<Vec<WarningView>>, is_batch: bool) -> Response {
     let created = submitted.iter().any(|task| matches!(task.how, SubmittedHow::Created | SubmittedHow::Replaced));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let views: Vec<SubmittedView> = submitted
-        .iter()
-        .zip(warnings)
-        .map(|(task, warning)| SubmittedView::new(task, warning.into_iter().collect()))
-        .collect();
+    let views: Vec<SubmittedView> =
+        submitted.iter().zip(warnings).map(|(task, warnings)| SubmittedView::new(task, warnings)).collect();
     match (submitted, views.as_slice()) {
         ([task], [view]) if !is_batch => {
             let mut response = json_answer(status, view, 1);
