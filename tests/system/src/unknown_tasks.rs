@@ -22,7 +22,16 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const FACTOR: u32 = 4;
 const MARGIN: Duration = Duration::from_secs(2);
 
-on_both_engines!(a_stock_worker_beside_one_s_own_delays_no_own_task, time_in_queue_includes_the_delays_of_give_backs,);
+/// How often a worker over HTTP that does not know a task asks before a worker that knows it starts.
+const ASKED: usize = 6;
+/// How long, in seconds, a worker that knows tasks leaves them at most: the longest delay of young ones is a second.
+const AT_ONCE: f64 = 5.0;
+
+on_both_engines!(
+    a_stock_worker_beside_one_s_own_delays_no_own_task,
+    time_in_queue_includes_the_delays_of_give_backs,
+    tasks_that_a_worker_over_http_was_offered_run_once_a_worker_that_knows_them_starts,
+);
 
 /// What a round of own tasks took.
 struct Round {
@@ -159,4 +168,45 @@ async fn time_in_queue_includes_the_delays_of_give_backs(kind: Kind) {
     let counted = Duration::from_secs_f64(exposed(&own, "time_in_queue_milliseconds_sum").await / 1_000.0);
     println!("{kind:?}: waited {waited:?}, counted {counted:?}");
     assert!(counted >= Duration::from_millis(900) && counted <= waited, "{counted:?} counted of {waited:?}");
+}
+
+fn seconds(time: &Value) -> f64 {
+    time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_microsecond() as f64 / 1e6
+}
+
+async fn tasks_that_a_worker_over_http_was_offered_run_once_a_worker_that_knows_them_starts(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let ask = json!({"worker": "py", "queues": ["default"], "tasks": ["resize"], "limit": 10, "wait": "1s"});
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.push(manager.api.submit(&json!({"name": "note"})).await);
+    }
+    for _ in 0..ASKED {
+        assert_eq!(manager.api.post("/leases", &ask).await.ok()["leases"], json!([]));
+    }
+    let asking = async {
+        loop {
+            assert_eq!(manager.api.post("/leases", &ask).await.ok()["leases"], json!([]));
+        }
+    };
+    let running = async {
+        let own = stack.worker().await;
+        registered(&manager.api, 2).await;
+        let workers = manager.api.get("/workers").await.ok();
+        let workers = workers["workers"].as_array().unwrap();
+        let started = seconds(&workers.iter().find(|worker| worker["role"] != "http").unwrap()["started_at"]);
+        for id in &ids {
+            let task = manager.api.finished(id).await;
+            assert_eq!(task["status"], "completed", "{task}");
+            let waited = seconds(&task["started_at"]) - started;
+            assert!(waited < AT_ONCE, "it waited for {waited} s after its worker had started: {task}");
+        }
+        own
+    };
+    tokio::select! {
+        () = asking => unreachable!("it asks for ever"),
+        _own = within(PATIENCE, "the tasks run", running) => {}
+    }
+    stack.examined().await;
 }
