@@ -370,3 +370,39 @@ async fn every_example_is_taken_by_a_running_manager() {
     }
     assert_eq!(sent, OPERATIONS.len() - WITHOUT_EXAMPLE.len());
 }
+
+/// What may be sent to each path: what its description says, and for pages and other fronts what they take.
+#[tokio::test]
+async fn what_a_path_does_not_take_is_refused_with_what_it_takes() {
+    const OTHERS: [&str; 8] = [
+        "/",
+        "/problems",
+        "/problems/overloaded",
+        "/openapi.json",
+        "/docs/",
+        "/taskstore/groups",
+        "/taskstore/claim",
+        "/taskstore-ns/groups",
+    ];
+    let server = Server::start().await;
+    let document = document(&server).await;
+    let described = document["paths"].as_object().unwrap().keys().map(|path| path.replace(['{', '}'], ""));
+    let mut refused = 0;
+    for path in OTHERS.into_iter().map(str::to_owned).chain(described) {
+        for method in METHODS.into_iter().chain([Method::OPTIONS]) {
+            let answer = server.send(server.request(method.clone(), &path)).await;
+            if answer.status != 405 {
+                continue;
+            }
+            refused += 1;
+            let allowed = answer.headers.get("allow").unwrap_or_else(|| panic!("{method} {path} has no Allow"));
+            let allowed: Vec<&str> = allowed.to_str().unwrap().split(',').collect();
+            assert!(!allowed.contains(&"") && !allowed.contains(&method.as_str()), "{method} {path}: {allowed:?}");
+            for other in allowed {
+                let answer = server.send(server.request(other.parse().unwrap(), &path)).await;
+                assert_ne!(answer.status, 405, "{other} {path} is allowed by its header");
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
