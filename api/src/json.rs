@@ -1,10 +1,10 @@
 //! Reads JSON from requests, with errors that name the place and the problem.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
     forward_to_deserialize_any,
 };
 use serde_json::value::RawValue;
@@ -67,6 +67,31 @@ where
     Ok(Vec::<Object<T>>::deserialize(deserializer)?.into_iter().map(|object| object.0).collect())
 }
 
+/// The same for a long array of them, as [`few`].
+///
+/// # Errors
+/// Like [`object`].
+pub fn few_objects<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(few::<D, Object<T>, MOST>(deserializer)?.into_iter().map(|object| object.0).collect())
+}
+
+/// Reads an array of which no more than `MOST` entries are allowed. It keeps one more, so that its reader sees that there are
+/// too many, and passes over the rest: an entry of ten bytes may be a hundred times that in memory.
+///
+/// # Errors
+/// Those of the deserializer.
+pub fn few<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_seq(Few::<T, MOST>(PhantomData))
+}
+
 /// The same for a map of them.
 ///
 /// # Errors
@@ -79,6 +104,26 @@ where
 {
     let named = BTreeMap::<K, Object<T>>::deserialize(deserializer)?;
     Ok(named.into_iter().map(|(name, object)| (name, object.0)).collect())
+}
+
+struct Few<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Few<T, MOST> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
+        let mut kept = Vec::new();
+        while kept.len() <= MOST {
+            let Some(entry) = entries.next_element()? else { return Ok(kept) };
+            kept.push(entry);
+        }
+        while entries.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(kept)
+    }
 }
 
 struct Object<T>(T);
@@ -195,6 +240,22 @@ mod tests {
         assert!(!is_deeper_than(r#"{"a":"[[[[","b\"[[":"\\","c":["{"]}"#, 2));
         assert!(is_deeper_than(r#"{"a":"\\","b":[[]]}"#, 2));
         assert!(!is_deeper_than("[[],[],[],{}]", 2), "neighbours do not add up");
+    }
+
+    #[test]
+    fn of_a_long_array_no_more_is_kept_than_shows_that_it_is_too_long() {
+        #[derive(Debug, Deserialize)]
+        struct Body {
+            #[serde(deserialize_with = "few::<_, _, 3>")]
+            numbers: Vec<u8>,
+        }
+        for (written, kept) in [("[]", 0), ("[1,2,3]", 3), ("[1,2,3,4]", 4), ("[1,2,3,4,5,600]", 4)] {
+            let body: Body = decode(format!(r#"{{"numbers":{written}}}"#).as_bytes()).unwrap();
+            assert_eq!(body.numbers.len(), kept, "{written}");
+        }
+        let problem = decode::<Body>(br#"{"numbers":[1,2,300]}"#).unwrap_err();
+        assert_eq!(problem.pointer(), Some("/numbers/2"));
+        assert_eq!(decode::<Body>(br#"{"numbers":[1,2,3,4,5"#).unwrap_err().code(), Code::MalformedJson);
     }
 
     #[test]

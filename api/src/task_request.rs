@@ -12,7 +12,7 @@ use jobbers_common::{
     gate::ConcurrencyKey,
     label::Labels,
     lifecycle::Status,
-    limits::{MAX_DELAY, MAX_JSON_DEPTH},
+    limits::{MAX_BATCH, MAX_DELAY, MAX_JSON_DEPTH},
     metadata::Metadata,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
@@ -193,7 +193,7 @@ pub struct TaskRequest<'a> {
 #[serde(deny_unknown_fields)]
 pub struct TaskBatch<'a> {
     /// 1 to 1,000 tasks, to at most 100 different queues.
-    #[serde(borrow, deserialize_with = "json::objects")]
+    #[serde(borrow, deserialize_with = "json::few_objects::<_, _, MAX_BATCH>")]
     #[schema(min_items = 1, max_items = 1000)]
     pub tasks: Vec<TaskRequest<'a>>,
     /// What to do about ids that are taken by other submissions.

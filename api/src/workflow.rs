@@ -46,7 +46,7 @@ pub struct WorkflowRequest<'a> {
     /// 1 to 10,000 tasks as for `POST /tasks`, in any order. `id` is the node's name within the workflow, at most 63
     /// characters without `/`; `depends_on` names other nodes. Without `delay`, `run_at`, `on_conflict`, unique keys and
     /// `parameters_content_type`.
-    #[serde(borrow, default, deserialize_with = "json::objects")]
+    #[serde(borrow, default, deserialize_with = "json::few_objects::<_, _, MAX_WORKFLOW_NODES>")]
     #[schema(max_items = 10000)]
     pub nodes: Vec<TaskRequest<'a>>,
     /// The nodes as a Mermaid flowchart, in place of `nodes`. A node's label is a task's name with `@version`,
@@ -126,7 +126,7 @@ impl WorkflowRequest<'_> {
             return Ok(Nodes { nodes: flowchart.nodes, places: flowchart.places });
         }
         if self.nodes.len() > MAX_WORKFLOW_NODES {
-            let detail = format!("a workflow has at most {MAX_WORKFLOW_NODES} nodes, not {}", self.nodes.len());
+            let detail = format!("a workflow has at most {MAX_WORKFLOW_NODES} nodes");
             return Err(Problem::new(Code::InvalidRequest, detail).at("/nodes"));
         }
         let read = |(place, task)| node(task).map_err(|problem| at_node(problem, place));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jobbers_common::{
     duration,
     engine::{ExtendAnswer, Extension, Heartbeat},
-    limits::MAX_PROGRESS_BYTES,
+    limits::{MAX_BATCH, MAX_PROGRESS_BYTES},
     name::{TaskId, WorkerId},
     task::Progress,
 };
@@ -34,7 +34,7 @@ pub struct ExtendRequest<'a> {
     #[schema(value_type = Option<DurationDoc>)]
     pub lease: Option<Duration>,
     /// 1 to 1,000 leases.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "json::few::<_, _, MAX_BATCH>")]
     #[schema(value_type = Vec<ExtensionRequest>, min_items = 1, max_items = 1000)]
     pub leases: Vec<Entry<ExtensionRequest<'a>>>,
 }
