@@ -277,10 +277,7 @@ async fn unchecked_schemas(engine: &dyn Engine, workers: &[RegisteredWorker]) ->
     let catalogues: BTreeSet<CatalogueId> = workers.iter().filter_map(|worker| worker.report.catalogue).collect();
     for id in catalogues {
         let Some(catalogue) = engine.catalogue(id).await? else { continue };
-        for task in catalogue.tasks {
-            let parts = task.parameters.as_ref().map(jobbers_manager::unchecked_parts).unwrap_or_default();
-            unchecked.extend(parts.into_iter().map(|part| format!("{}@{}: {part}", task.name, task.version)));
-        }
+        unchecked.extend(jobbers_manager::unchecked_parts(catalogue));
     }
     Ok(unchecked.into_iter().collect())
 }

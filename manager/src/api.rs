@@ -24,6 +24,7 @@ mod listing;
 mod metrics;
 mod operations;
 mod page;
+mod pieces;
 mod problems;
 mod queues;
 mod registry;

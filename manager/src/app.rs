@@ -22,7 +22,7 @@ use jobbers_process::{
 
 use crate::{
     config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, known_tasks::KnownTasks, leases::Leases,
-    live_config::LiveConfig, meters::Meters, workflows::Definitions,
+    live_config::LiveConfig, long_work::LongWork, meters::Meters, workflows::Definitions,
 };
 
 /// What a caller that waits counts, besides its request.
@@ -42,6 +42,7 @@ pub(crate) struct App {
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
     pub(crate) memory: Arc<ClientMemory>,
+    pub(crate) long_work: LongWork,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
     /// The warning about addresses that other machines can reach.
@@ -75,6 +76,7 @@ impl App {
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
             memory: ClientMemory::new(config.max_client_memory),
+            long_work: LongWork::default(),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
             exposures: Vec::new(),
             leaving: shutdown.leaving.clone(),

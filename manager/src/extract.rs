@@ -14,10 +14,11 @@ use jobbers_api::{
     problem::{Code, Problem},
 };
 use jobbers_process::server::memory::{Kind, Share};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     app::{App, overloaded},
+    long_work::is_long,
     server::Caller,
 };
 
@@ -30,6 +31,21 @@ pub(crate) const BODY_FACTOR: usize = 3;
 pub(crate) struct JsonBytes {
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
+}
+
+impl JsonBytes {
+    /// What the body says, as a `T`.
+    ///
+    /// # Errors
+    /// Those of [`json::decode`].
+    pub(crate) async fn decode<'a, T: Deserialize<'a>>(&'a self, app: &App) -> Result<T, Problem> {
+        self.read(app, json::decode).await
+    }
+
+    /// Reads the body; a long one without delaying other requests.
+    pub(crate) async fn read<'a, T>(&'a self, app: &App, read: impl FnOnce(&'a [u8]) -> T) -> T {
+        app.long_work.run(is_long(self.bytes.len()), || read(&self.bytes)).await
+    }
 }
 
 impl FromRequest<Arc<App>> for JsonBytes {
@@ -74,7 +90,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let body = JsonBytes::from_request(request, app).await?;
-        json::decode(&body.bytes).map(Self)
+        body.decode(app).await.map(Self)
     }
 }
 
@@ -91,7 +107,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
             return Ok(Self(T::default()));
         }
         check_media_type(&parts.headers)?;
-        json::decode(&bytes).map(Self)
+        JsonBytes { headers: parts.headers, bytes }.decode(app).await.map(Self)
     }
 }
 

@@ -11,10 +11,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use jobbers_api::{
-    registry::{RegisteredTaskView, RegistryView},
-    task_view::PolicyView,
-};
+use jobbers_api::{registry::RegisteredTaskView, task_view::PolicyView};
 use jobbers_common::{
     engine::{Engine, Error, Outcome, Refusal, Result},
     limits::MAX_REFUSALS_PER_CLAIM,
@@ -26,13 +23,17 @@ use jobbers_common::{
     worker::{RegisteredWorker, WorkerState},
 };
 
-use crate::{app::App, parameter_schema::ParameterSchema};
+use crate::{
+    app::App,
+    long_work::{LongWork, is_long},
+    parameter_schema::{Allowance, Check, ParameterSchema},
+};
 
 /// A snapshot of this age is read again before a submission gets a warning, because its worker may have started since.
 /// This limits how often submissions without an able worker cause a read of the workers.
 const RECENT: Duration = Duration::from_millis(10);
-/// Most mismatches reported together.
-const MOST_TOLD: usize = 5;
+/// A check of so many steps takes a few milliseconds at most.
+const QUICK_STEPS: u64 = 2_000;
 
 /// A task's description, ready to check parameters.
 pub(crate) struct Described {
@@ -193,8 +194,10 @@ impl KnownTasks {
 }
 
 fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
+    let mut allowance = Allowance::of_a_catalogue();
     let describe = |spec: TaskSpec| {
-        let (schema, unchecked) = spec.parameters.as_ref().map(ParameterSchema::compile_rest).unwrap_or_default();
+        let compiled = spec.parameters.as_ref().map(|schema| ParameterSchema::compile_rest(schema, &mut allowance));
+        let (schema, unchecked) = compiled.unwrap_or_default();
         for problem in &unchecked {
             tracing::warn!(name = %spec.name, version = spec.version, %problem, "a part of a task's schema is not checked");
         }
@@ -203,17 +206,24 @@ fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
     catalogue.tasks.into_iter().map(describe).collect()
 }
 
-/// What of a schema can't be checked, and why; each begins with its place.
+/// What of the schemas of a catalogue can't be checked, and why; each begins with its task and place.
 #[must_use]
-pub fn unchecked_parts(schema: &serde_json::Value) -> Vec<String> {
-    ParameterSchema::compile_rest(schema).1
+pub fn unchecked_parts(catalogue: Catalogue) -> Vec<String> {
+    let name = |task: &Described, part: &String| format!("{}@{}: {part}", task.spec.name, task.spec.version);
+    let parts = |task: &Arc<Described>| task.unchecked.iter().map(|part| name(task, part)).collect::<Vec<_>>();
+    describe(catalogue).iter().flat_map(parts).collect()
 }
 
 impl Known {
-    /// As the API shows it.
-    pub(crate) fn view(&self) -> RegistryView {
-        let versions = self.named.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| task.view(name)));
-        RegistryView { tasks: versions.collect() }
+    /// The names and versions of all tasks, in order.
+    pub(crate) fn places(&self) -> Vec<(TaskName, u32)> {
+        let versions = self.named.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| (name, task.version)));
+        versions.map(|(name, version)| (name.clone(), version)).collect()
+    }
+
+    /// One of them as the API shows it.
+    pub(crate) fn view(&self, (name, version): &(TaskName, u32)) -> Option<RegisteredTaskView> {
+        Some(self.find(name, *version)?.view(name))
     }
 
     /// How many versions of tasks have a schema of which a part is not checked.
@@ -292,26 +302,42 @@ impl Known {
 }
 
 impl Described {
-    /// Checks parameters against the schema, if it restricts anything.
+    /// Checks parameters against the schema, if it restricts anything: a long check without delaying other requests. Returns
+    /// whether they stay unchecked, because that would take too long.
     ///
     /// # Errors
     /// [`Mismatch`], also for parameters that can't be compared with a schema: half a surrogate pair, a number beyond
     /// an `f64`.
-    pub(crate) fn check(&self, parameters: &Payload) -> Result<(), Mismatch> {
-        let Some(schema) = &self.schema else { return Ok(()) };
+    pub(crate) async fn check(&self, parameters: &Payload, long_work: &LongWork) -> Result<IsTooLong, Mismatch> {
+        if !is_long(parameters.len()) && !self.check_within(parameters, QUICK_STEPS)? {
+            return Ok(false);
+        }
+        long_work.run(true, || self.check_within(parameters, ParameterSchema::MAX_STEPS)).await
+    }
+
+    /// Checks them if the check takes no more than so many steps. Returns whether it would take more.
+    fn check_within(&self, parameters: &Payload, most_steps: u64) -> Result<IsTooLong, Mismatch> {
+        let Some(schema) = &self.schema else { return Ok(false) };
         let value = parameters.decode::<serde_json::Value>().map_err(|error| Mismatch {
             pointer: String::new(),
             detail: format!("{}@{} does not take this: it can't be read: {error}", self.spec.name, self.spec.version),
         })?;
-        let mut misfits = schema.misfits(&value).into_iter();
-        let Some(first) = misfits.next() else { return Ok(()) };
+        let misfits = match schema.check(&value, most_steps) {
+            Check::Misfits(misfits) => misfits,
+            Check::TooCostly => return Ok(true),
+        };
+        let mut misfits = misfits.into_iter();
+        let Some(first) = misfits.next() else { return Ok(false) };
         let mut detail = format!("{}@{} does not take this: {}", self.spec.name, self.spec.version, first.problem);
-        for misfit in misfits.take(MOST_TOLD - 1) {
+        for misfit in misfits {
             detail.push_str(&format!("; at {}: {}", misfit.pointer, misfit.problem));
         }
         Err(Mismatch { pointer: first.pointer, detail })
     }
 }
+
+/// Whether a check was left out because it would take too many steps.
+pub(crate) type IsTooLong = bool;
 
 /// Reads the workers again at intervals of `every`, until the manager stops.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {

@@ -37,6 +37,7 @@ mod known_tasks;
 mod leases;
 mod listeners;
 mod live_config;
+mod long_work;
 mod meters;
 mod middleware;
 mod parameter_schema;

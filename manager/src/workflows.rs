@@ -26,7 +26,7 @@ use jobbers_common::{
 };
 use parking_lot::Mutex;
 
-use crate::{app::App, meters::Sent, schedules, sends::Sends};
+use crate::{app::App, long_work::is_long, meters::Sent, schedules, sends::Sends};
 
 /// Runs that one look reads at most.
 const READ_AT_ONCE: usize = 100;
@@ -76,7 +76,8 @@ pub(crate) async fn definition(app: &App, run: &Run) -> Result<Option<Arc<Workfl
         return Ok(Some(workflow));
     }
     let Some(text) = app.engine.workflow_definition(&run.id).await? else { return Ok(None) };
-    let workflow = Arc::new(decode_workflow(&text)?);
+    let decoded = app.long_work.run(is_long(text.len()), || decode_workflow(&text)).await;
+    let workflow = Arc::new(decoded?);
     app.definitions.keep(run, &workflow);
     Ok(Some(workflow))
 }

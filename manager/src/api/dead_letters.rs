@@ -15,7 +15,6 @@ use jobbers_api::{
         ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, ResubmitRequest, StatsView,
         WholeLetterView,
     },
-    json,
     operation::{ResubmitAnswer, WholeOperationView},
     problem::{Code, Problem, Result, WITH_BODY},
     task_list::WaitParams,
@@ -129,10 +128,10 @@ pub(crate) async fn resubmit(
     State(app): State<Arc<App>>,
     LocalArchive(archive): LocalArchive,
     Query(params): Query<WaitParams>,
-    JsonBytes { headers, bytes }: JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response> {
     let wait = params.or(PATIENCE)?;
-    let request: ResubmitRequest = json::decode(&bytes)?;
+    let request: ResubmitRequest = body.decode(&app).await?;
     let (selection, dry_run) = (selection_of(request.selection()?), request.dry_run);
     let order = Order::of(request)?;
     if dry_run {
@@ -142,8 +141,9 @@ pub(crate) async fn resubmit(
         app.live.check_queue(queue).await?;
     }
     let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-    let key = key_of(&headers)?;
-    let new = NewOperation { key, digest: ids::request_digest(&bytes), request, selection };
+    let key = key_of(&body.headers)?;
+    let digest = body.read(&app, ids::request_digest).await;
+    let new = NewOperation { key, digest, request, selection };
     let operation = begin(&app, &archive, new, wait).await?;
     operations::tell(&archive, &operation).await
 }
@@ -165,9 +165,9 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     LocalArchive(archive): LocalArchive,
-    JsonBytes { bytes, .. }: JsonBytes,
+    body: JsonBytes,
 ) -> Result<Response> {
-    let request: DeleteRequest = json::decode(&bytes)?;
+    let request: DeleteRequest = body.decode(&app).await?;
     let selection = selection_of(request.selection()?);
     if request.dry_run {
         return would_delete(&archive, selection).await;

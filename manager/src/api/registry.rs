@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Json,
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use jobbers_api::{problem::Result, registry::RegistryView};
 
-use crate::{app::App, problem::problems};
+use crate::{api::pieces, app::App, problem::problems};
 
 problems!(RegistryProblems:);
 
@@ -23,5 +19,5 @@ problems!(RegistryProblems:);
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let known = app.known.fresh().await?;
-    Ok(Json(known.view()).into_response())
+    pieces::answer("tasks", known.places().into_iter().filter_map(move |place| known.view(&place)))
 }

@@ -19,6 +19,7 @@ use jobbers_common::{
 };
 
 use crate::{
+    api::pieces,
     app::App,
     etag::{self, Condition},
     extract::{Json, Path, Query},
@@ -39,8 +40,8 @@ problems!(DeleteProblems: [Code::UnknownRole, Code::RoleInUse, Code::Changed]);
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let config = app.live.fresh().await?;
-    let roles = config.roles.values().map(RoleView::from).collect();
-    Ok(axum::Json(RoleListView { roles }).into_response())
+    let names: Vec<RoleName> = config.roles.keys().cloned().collect();
+    pieces::answer("roles", names.into_iter().filter_map(move |name| config.roles.get(&name).map(RoleView::from)))
 }
 
 /// Create a role

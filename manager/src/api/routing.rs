@@ -13,6 +13,7 @@ use jobbers_api::{
 use jobbers_common::routing::{RouteKey, RouteRule};
 
 use crate::{
+    api::pieces,
     app::App,
     extract::{Json, Query},
     problem::problems,
@@ -28,7 +29,8 @@ problems!(PutProblems: WITH_BODY, [Code::UnknownQueue, Code::RulesOverlap]);
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let config = app.live.fresh().await?;
-    Ok(axum::Json(RuleListView { rules: config.routes.iter().map(Rule::from).collect() }).into_response())
+    let keys: Vec<RouteKey> = config.routes.keys().cloned().collect();
+    pieces::answer("rules", keys.into_iter().filter_map(move |key| config.routes.get_key_value(&key).map(Rule::from)))
 }
 
 /// Create or replace a routing rule

@@ -8,7 +8,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    json,
     problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
     schedule::{
         NextParams, PreviewParams, ScheduleListParams, ScheduleRequest, problem_of, template,
@@ -225,7 +224,7 @@ pub(crate) async fn preview(State(app): State<Arc<App>>, Query(params): Query<Pr
 
 /// The schedule of a body, with all of it checked.
 async fn read(app: &App, request: &JsonBytes, path: Option<ScheduleName>) -> Result<Schedule> {
-    let mut request = json::decode::<ScheduleRequest<'_>>(&request.bytes)?;
+    let mut request = request.decode::<ScheduleRequest<'_>>(app).await?;
     let target = match (request.task.take(), request.workflow.take()) {
         (Some(task), None) => read_task(app, task).await.map_err(|problem| within("/task", problem))?,
         (None, Some(workflow)) => read_workflow(app, workflow).await.map_err(|problem| within("/workflow", problem))?,

@@ -13,6 +13,7 @@ use jobbers_api::{
 use jobbers_common::{engine::Error, name::WorkerId, queue::Config, worker::RegisteredWorker};
 
 use crate::{
+    api::pieces,
     app::App,
     extract::{Json, Path},
     problem::problems,
@@ -32,8 +33,8 @@ problems!(SteerManyProblems: WITH_BODY);
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let (workers, config) = (app.engine.workers().await?, app.live.fresh().await?);
-    let views = workers.iter().map(|worker| WorkerView::new(worker, config.draining.get(&worker.report.id)));
-    Ok(axum::Json(WorkerListView { workers: views.collect() }).into_response())
+    let view = move |worker: RegisteredWorker| WorkerView::new(&worker, config.draining.get(&worker.report.id));
+    pieces::answer("workers", workers.into_iter().map(view))
 }
 
 /// Ask a worker to drain

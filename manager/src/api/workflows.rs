@@ -8,7 +8,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    json,
     problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
     registry::WarningView,
     value::NameDoc,
@@ -30,12 +29,13 @@ use crate::{
     app::App,
     extract::{JsonOrMermaid, MERMAID, Path, Query},
     ids,
+    long_work::is_long,
     problem::problems,
     workflows::{self, Which},
 };
 
-/// From how many bytes on a flowchart may take some milliseconds to read.
-const LONG_FLOWCHART_BYTES: usize = 64 * 1024;
+/// From how many nodes on a graph may take some milliseconds.
+const MANY_NODES: usize = 500;
 /// How often a change is made again because another came between.
 const ATTEMPTS: usize = 100;
 /// Pages of runs that one request looks through for a name.
@@ -73,7 +73,7 @@ pub(crate) async fn submit(
     let key = request.headers.get("idempotency-key").map(idempotency_key).transpose()?;
     let mut wanted = match is_mermaid {
         true => params.request(&request.bytes)?,
-        false if params.is_empty() => json::decode::<WorkflowRequest<'_>>(&request.bytes)?,
+        false if params.is_empty() => request.decode::<WorkflowRequest<'_>>(&app).await?,
         false => {
             let rule = format!("`id` and `name` are fields of a JSON body; in the query they are for {MERMAID}");
             return Err(Problem::new(Code::InvalidParameter, rule));
@@ -84,8 +84,11 @@ pub(crate) async fn submit(
         check_id(id)?;
     }
     let digest = match &wanted.name {
-        Some(name) if is_mermaid => ids::request_digest(&[name.as_str().as_bytes(), b"\n", &request.bytes].concat()),
-        _ => ids::request_digest(&request.bytes),
+        Some(name) if is_mermaid => {
+            let prefixed = |bytes: &[u8]| ids::request_digest(&[name.as_str().as_bytes(), b"\n", bytes].concat());
+            request.read(&app, prefixed).await
+        }
+        _ => request.read(&app, ids::request_digest).await,
     };
     let chosen = chosen.or_else(|| key.map(|key| legal(&ids::derived(key, 0))));
     if let Some(id) = &chosen
@@ -100,7 +103,7 @@ pub(crate) async fn submit(
     }
     let id = chosen.unwrap_or_else(|| legal(&app.ids.next()));
     let run = Run::new(id, name, &workflow, digest, app.now().await?);
-    let definition = encode_workflow(&workflow)?;
+    let definition = app.long_work.run(workflow.len() > MANY_NODES, || encode_workflow(&workflow)).await?;
     let revision = match app.engine.put_workflow(run.clone(), PutRun::Create(definition)).await {
         Ok(revision) => revision,
         Err(Error::Exists(_)) => {
@@ -142,24 +145,14 @@ fn repeated(stored: &StoredRun, digest: u64) -> Result<Response> {
 /// # Errors
 /// The first problem, with its place in the request.
 pub(crate) async fn read_graph(app: &App, wanted: WorkflowRequest<'_>) -> Result<(Workflow, Vec<WarningView>)> {
-    let nodes = nodes_of(wanted).await?;
+    let text_bytes = wanted.mermaid.as_ref().map_or(0, String::len);
+    let is_long = is_long(text_bytes) || wanted.nodes.len() > MANY_NODES;
+    let nodes = app.long_work.run(is_long, || wanted.nodes()).await?;
     let places = nodes.places();
     let warnings = check_nodes(app, &nodes.nodes).await.map_err(|problem| Nodes::locate(&places, problem))?;
-    let workflow = Workflow::new(nodes.nodes).map_err(|error| Nodes::locate(&places, problem_of(&error)))?;
+    let workflow = app.long_work.run(is_long, || Workflow::new(nodes.nodes)).await;
+    let workflow = workflow.map_err(|error| Nodes::locate(&places, problem_of(&error)))?;
     Ok((workflow, warnings))
-}
-
-/// The nodes of a request. A long flowchart is read on a thread that serves no other requests.
-async fn nodes_of(wanted: WorkflowRequest<'_>) -> Result<Nodes> {
-    let WorkflowRequest { id, name, nodes, mermaid } = wanted;
-    match mermaid {
-        Some(text) if nodes.is_empty() && text.len() > LONG_FLOWCHART_BYTES => {
-            let wanted = WorkflowRequest { id, name, nodes: Vec::new(), mermaid: Some(text) };
-            let read = tokio::task::spawn_blocking(|| wanted.nodes()).await;
-            read.map_err(|error| Problem::from(Error::unavailable(format!("the flowchart was not read: {error}"))))?
-        }
-        mermaid => WorkflowRequest { id, name, nodes, mermaid }.nodes(),
-    }
 }
 
 async fn check_nodes(app: &App, nodes: &[NewNode]) -> Result<Vec<WarningView>> {
@@ -237,11 +230,14 @@ pub(crate) async fn get(
     let stored = find(&app, &id).await?;
     let workflow = definition(&app, &stored.run).await?;
     let (stored, statuses) = statuses(&app, stored, &workflow).await?;
-    if format == Format::Mermaid {
-        let content_type = [(header::CONTENT_TYPE, "text/vnd.mermaid; charset=utf-8")];
-        return Ok((content_type, mermaid::write(&workflow, &statuses)).into_response());
-    }
-    Ok(axum::Json(WorkflowGraphView::new(&stored.run, &workflow, &statuses)).into_response())
+    let write = || match format {
+        Format::Mermaid => {
+            let content_type = [(header::CONTENT_TYPE, "text/vnd.mermaid; charset=utf-8")];
+            (content_type, mermaid::write(&workflow, &statuses)).into_response()
+        }
+        Format::Json => axum::Json(WorkflowGraphView::new(&stored.run, &workflow, &statuses)).into_response(),
+    };
+    Ok(app.long_work.run(workflow.len() > MANY_NODES, write).await)
 }
 
 /// Where all nodes of a run stand, and the run, which may be over by that.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::patch::merge;
-use crate::known_tasks::Known;
+use crate::{known_tasks::Known, long_work::LongWork};
 
 /// The least rate, in tasks a second: one in about a quarter of an hour.
 pub(crate) const MIN_RATE: f64 = 0.001;
@@ -69,7 +69,13 @@ impl Order {
     ///
     /// # Errors
     /// Why its parameters are invalid.
-    pub(crate) fn wish(&self, dead: DeadTask, max_payload_bytes: usize, known: &Known) -> Result<Resubmit, String> {
+    pub(crate) async fn wish(
+        &self,
+        dead: DeadTask,
+        max_payload_bytes: usize,
+        known: &Known,
+        long_work: &LongWork,
+    ) -> Result<Resubmit, String> {
         let parameters = match &self.parameters {
             None => None,
             Some(patch) => Some(patched(dead.task.parameters.as_ref(), patch, max_payload_bytes)?),
@@ -77,7 +83,7 @@ impl Order {
         let described = known.find(&dead.task.name, dead.task.version).and_then(|task| task.described.as_ref());
         let becomes = parameters.as_ref().or(dead.task.parameters.as_ref());
         if let (Some(described), Some(becomes)) = (described, becomes.filter(|becomes| becomes.is_json())) {
-            described.check(becomes).map_err(|mismatch| mismatch.detail_with_place())?;
+            described.check(becomes, long_work).await.map_err(|mismatch| mismatch.detail_with_place())?;
         }
         Ok(Resubmit {
             queue: self.to_queue.clone(),

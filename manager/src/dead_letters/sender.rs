@@ -100,7 +100,7 @@ async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow
     let known = app.known.fresh().await?;
     for (place, dead) in pending {
         let pair = pair(&dead);
-        match order.wish(dead, app.max_payload_bytes, &known) {
+        match order.wish(dead, app.max_payload_bytes, &known, &app.long_work).await {
             Ok(wish) => {
                 places.push((place, pair));
                 wishes.push(wish);

@@ -8,7 +8,7 @@
 use boon::{CompileError, ErrorKind, InstanceToken, ValidationError};
 use serde_json::{Map, Value};
 
-use super::collect;
+use super::innermost::collect;
 
 /// Keywords that may refuse more when a part of them refuses less.
 const TURNED_ROUND: [&str; 4] = ["not", "if", "oneOf", "contains"];
@@ -31,10 +31,29 @@ type Place = Vec<String>;
 /// Loosens a schema where an error says that it can't be compiled. Returns the pointers of what was taken out; none if the
 /// error is about the whole schema.
 pub(super) fn take_out(schema: &mut Value, error: &CompileError) -> Vec<String> {
+    let places = places_of(error, schema);
+    take_out_places(schema, places)
+}
+
+/// Loosens a schema by the patterns that a test picks out. Returns their pointers.
+pub(super) fn take_out_patterns(schema: &mut Value, is_out: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut places = Vec::new();
+    walk(schema, &mut Vec::new(), &mut |keyword, value, place| match (keyword, value) {
+        ("pattern", Value::String(pattern)) if is_out(pattern) => places.push(place.to_vec()),
+        ("patternProperties", Value::Object(by_pattern)) => {
+            let out = by_pattern.keys().filter(|pattern| is_out(pattern));
+            places.extend(out.map(|pattern| place.iter().chain([pattern]).cloned().collect::<Place>()));
+        }
+        _ => {}
+    });
+    take_out_places(schema, places)
+}
+
+fn take_out_places(schema: &mut Value, places: Vec<Place>) -> Vec<String> {
     let mut taken = Vec::new();
     // Before draft 2019-09 what is beside a reference does not count.
     let references_are_alone = schema["$schema"].as_str().is_some_and(|draft| draft.contains("draft-0"));
-    for place in places_of(error, schema) {
+    for place in places {
         if place.is_empty() || !loosen(schema, &place, references_are_alone) {
             continue;
         }

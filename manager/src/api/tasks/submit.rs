@@ -43,6 +43,7 @@ use crate::{
     extract::JsonBytes,
     ids,
     known_tasks::{Described, Known},
+    long_work::Breaks,
     meters::Sent,
     problem::problems,
     sends::Sends,
@@ -88,14 +89,15 @@ problems!(SubmitProblems: WITH_BODY, [
     )
 )]
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
-    let JsonBytes { headers, bytes: body } = request;
-    let envelope = Envelope::read(&headers, &body)?;
-    let (requests, on_conflict, is_batch) = read_tasks(&body)?;
+    let body = &request.bytes;
+    let read = |body| Ok::<_, Problem>((Envelope::read(&request.headers, body)?, read_tasks(body)?));
+    let (envelope, (requests, on_conflict, is_batch)) = request.read(&app, read).await?;
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let config = app.live.current().await?;
     let known = app.known.current();
-    let mut reader = RequestReader { app: &app, config, known, body: &body, envelope: &envelope, on_conflict };
+    let mut reader = RequestReader { app: &app, config, known, body, envelope: &envelope, on_conflict };
+    let mut breaks = Breaks::begin();
     let mut tasks = Vec::with_capacity(requests.len());
     let mut warnings = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
@@ -103,6 +105,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
         let (task, warned) = if is_batch { task.map_err(|problem| within(problem, index))? } else { task? };
         tasks.push(task);
         warnings.push(warned);
+        breaks.take_if_due().await;
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
@@ -182,7 +185,7 @@ fn check_batch(
     envelope: &Envelope<'_>,
 ) -> Result<()> {
     if requests.len() > MAX_BATCH {
-        let detail = format!("a batch holds at most {MAX_BATCH} tasks, not {}", requests.len());
+        let detail = format!("a batch holds at most {MAX_BATCH} tasks; send several");
         return Err(Problem::new(Code::BatchTooLarge, detail).at("/tasks"));
     }
     if is_batch && let Some(index) = requests.iter().position(|request| request.on_conflict.is_some()) {
@@ -363,10 +366,17 @@ impl RequestReader<'_> {
                 let detail = format!("the schema of {name}@{version} holds in part: {first}");
                 warnings.push(WarningView { code: "schema_unchecked".into(), detail });
             }
-            described.check(parameters).map_err(|mismatch| {
+            let checked = described.check(parameters, &self.app.long_work).await;
+            let is_unchecked = checked.map_err(|mismatch| {
                 let pointer = format!("/parameters{}", mismatch.pointer);
                 Problem::new(Code::SchemaMismatch, mismatch.detail_with_place()).at(pointer)
             })?;
+            if is_unchecked {
+                let detail = format!(
+                    "the schema of {name}@{version} takes too long with these parameters; they are not checked"
+                );
+                warnings.push(WarningView { code: "schema_unchecked".into(), detail });
+            }
         }
         if is_served {
             return Ok(warnings);
@@ -394,14 +404,12 @@ pub(crate) async fn check_templates(
     let on_conflict = OnConflict::Fail;
     let mut reader =
         RequestReader { app, config, known: app.known.current(), body: &body, envelope: &envelope, on_conflict };
-    let (mut warnings, mut queues): (Vec<WarningView>, HashSet<QueueName>) = (Vec::new(), HashSet::new());
+    let (mut warnings, mut queues) = (Vec::new(), HashSet::new());
+    let (mut details, mut breaks) = (HashSet::new(), Breaks::begin());
     for (index, template) in templates.enumerate() {
         let checked = reader.check_template(template, &mut queues).await.map_err(|problem| (index, problem))?;
-        for new in checked {
-            if warnings.iter().all(|warning| warning.detail != new.detail) {
-                warnings.push(new);
-            }
-        }
+        warnings.extend(checked.into_iter().filter(|warning: &WarningView| details.insert(warning.detail.clone())));
+        breaks.take_if_due().await;
     }
     Ok(warnings)
 }
