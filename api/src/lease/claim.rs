@@ -37,6 +37,10 @@ pub struct LeaseRequest {
     /// The worker's name, as lists show it. Each process takes one of its own, new at each start.
     #[schema(value_type = NameDoc)]
     pub worker: WorkerId,
+    /// Which version of your program it is, for the list of workers: up to 64 visible ASCII characters. Default: `unknown`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 64, pattern = "^[!-~]+$", example = "resizer-1.4.2")]
+    pub version: Option<String>,
     /// The queues to ask, first to last. Those that do not exist are named in the answer; a request of which none exists is refused.
     #[schema(value_type = Vec<NameDoc>, min_items = 1, max_items = 256)]
     pub queues: Vec<QueueName>,
@@ -75,6 +79,10 @@ impl LeaseRequest {
     /// [`Code::InvalidRequest`] for a value out of its bounds.
     pub fn check(&self) -> Result<()> {
         check_reachable(self.worker.as_str(), "worker")?;
+        let is_visible = |version: &str| version.bytes().all(|byte| byte.is_ascii_graphic());
+        if self.version.as_ref().is_some_and(|it| !(1..=64).contains(&it.len()) || !is_visible(it)) {
+            return Err(invalid("version", "is 1 to 64 visible ASCII characters"));
+        }
         if self.queues.is_empty() || self.queues.len() > MAX_QUEUES_PER_CLAIM {
             return Err(invalid("queues", format!("names 1 to {MAX_QUEUES_PER_CLAIM} queues")));
         }

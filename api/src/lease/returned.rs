@@ -7,7 +7,7 @@ use jobbers_common::{
     engine::SettleAnswer,
     error_kind::ErrorKind,
     lifecycle::Status,
-    limits::MAX_DELAY,
+    limits::{MAX_BATCH, MAX_DELAY},
     name::{TaskId, WorkerId},
     payload::Payload,
 };
@@ -32,7 +32,7 @@ pub struct ReturnRequest<'a> {
     #[schema(value_type = NameDoc)]
     pub worker: WorkerId,
     /// 1 to 1,000 tasks.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "json::few::<_, _, MAX_BATCH>")]
     #[schema(value_type = Vec<ReturnedRequest>, min_items = 1, max_items = 1000)]
     pub leases: Vec<Entry<ReturnedRequest<'a>>>,
 }
@@ -59,6 +59,11 @@ pub struct ReturnedRequest<'a> {
     /// With `failed`, `retry` and `aborted`: what went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]
     pub error: Option<ErrorRequest>,
+    /// With `retry` and `released`: what the next attempt is to know, such as how far this one came; any JSON. It is kept and
+    /// shown with the task.
+    #[serde(default, skip_serializing_if = "Option::is_none", borrow, deserialize_with = "crate::payload::present")]
+    #[schema(value_type = AnyJsonDoc, required = false)]
+    pub checkpoint: Option<&'a RawValue>,
     /// With `retry` and `released`: not before this long. Default: at once.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
@@ -124,6 +129,14 @@ impl ReturnedRequest<'_> {
         Sent { field: "result", text: self.result, content_type, max_bytes }.payload()
     }
 
+    /// What the next attempt is to know.
+    ///
+    /// # Errors
+    /// Those of [`Sent::payload`].
+    pub fn checkpoint(&self, max_bytes: usize) -> Result<Option<Payload>> {
+        Sent { field: "checkpoint", text: self.checkpoint, content_type: None, max_bytes }.payload()
+    }
+
     /// Refuses what does not belong to its outcome.
     ///
     /// # Errors
@@ -135,6 +148,7 @@ impl ReturnedRequest<'_> {
         let misplaced = [
             ("result", has_result && !is(&[Completed]), "completed"),
             ("error", self.error.is_some() && !is(&[Failed, Retry, Aborted]), "failed, retry or aborted"),
+            ("checkpoint", self.checkpoint.is_some() && !is(&[Retry, Released]), "retry or released"),
             ("delay", self.delay.is_some() && !is(&[Retry, Released]), "retry or released"),
         ];
         if self.outcome == Retry && self.error.as_ref().is_some_and(|error| error.fatal) {

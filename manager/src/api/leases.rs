@@ -12,11 +12,9 @@ use std::{
 use axum::{
     Extension as FromRequestExtension, Json as JsonAnswer,
     extract::State,
-    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    json,
     lease::{
         RefusedEntry, check_named_once,
         claim::{LeaseRequest, LeasedTaskView, LeasesView},
@@ -49,6 +47,8 @@ use crate::{
     server::Caller,
 };
 
+use self::ending::Returned;
+
 mod ending;
 
 problems!(LeaseProblems: WITH_BODY, [Code::UnknownQueue]);
@@ -67,6 +67,10 @@ const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 const PARENT_BYTES_A_LEASE: usize = 256 * 1024;
 /// How many bytes of predecessors' results an answer has in all, and at most one result more.
 const PARENT_BYTES_AN_ANSWER: usize = 4 * 1024 * 1024;
+/// What the list of workers shows as the version of a program that does not say it. Its `User-Agent` is its HTTP library's.
+const UNKNOWN_VERSION: &str = "unknown";
+/// How long a lease lasts that leaves a checkpoint, until its return is stored.
+const WHILE_RETURNED: Duration = Duration::from_secs(30);
 /// How long a task waits of a kind that other workers know and that a claim can't refuse besides all others.
 const HANDED_ON_DELAY: Duration = Duration::from_secs(10);
 
@@ -83,18 +87,16 @@ const HANDED_ON_DELAY: Duration = Duration::from_secs(10);
 pub(crate) async fn lease(
     State(app): State<Arc<App>>,
     caller: Option<FromRequestExtension<Caller>>,
-    headers: HeaderMap,
     Json(request): Json<LeaseRequest>,
 ) -> Result<Response> {
     request.check()?;
     let (lease, until, tasks) = (request.lease()?, Instant::now() + request.wait()?, request.tasks()?);
-    let LeaseRequest { worker, queues, limit, predecessors, .. } = request;
+    let LeaseRequest { worker, version, queues, limit, predecessors, .. } = request;
     let workers = &app.leases.workers;
     let (queues, unknown_queues) = known_queues(&app, &worker, queues).await?;
-    let program = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let claimant = Claimant {
         host: caller.map(|caller| caller.0.peer.ip().to_string()).unwrap_or_default(),
-        version: program.to_owned(),
+        version: version.unwrap_or_else(|| UNKNOWN_VERSION.to_owned()),
         queues: queues.clone(),
         tasks: match &tasks {
             Some(tasks) => tasks.iter().map(TaskKind::to_string).collect(),
@@ -350,7 +352,7 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
     responses((status = 200, description = "The result for each", body = ExtendedListView), ExtendProblems)
 )]
 pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
-    let request_body: ExtendRequest<'_> = json::decode(&request.bytes)?;
+    let request_body: ExtendRequest<'_> = request.decode(&app).await?;
     let lease = request_body.lease()?;
     let ExtendRequest { worker, leases, .. } = request_body;
     check_count(leases.len())?;
@@ -389,9 +391,13 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
     responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)
 )]
 pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
-    let ReturnRequest { worker, leases } = json::decode(&request.bytes)?;
+    let ReturnRequest { worker, leases } = request.decode(&app).await?;
     check_count(leases.len())?;
-    let (entries, endings) = ending::read(leases, app.max_payload_bytes);
+    let Returned { entries, endings, checkpoints } = ending::read(leases, app.max_payload_bytes);
+    if !checkpoints.is_empty() {
+        // Before the return, by which the lease is over. A lease that is lost already is answered below.
+        app.engine.extend(&worker, WHILE_RETURNED, checkpoints).await?;
+    }
     let settlements = ending::settlements(&app, endings).await?;
     let ids: Vec<TaskId> = settlements.iter().map(|settlement| settlement.id.clone()).collect();
     let answers = if settlements.is_empty() { Vec::new() } else { app.leases.settle(settlements.clone()).await? };
@@ -406,7 +412,7 @@ fn check_count(leases: usize) -> Result<()> {
         0 => Err(Problem::new(Code::InvalidRequest, "name at least one lease").at("/leases")),
         1..=MAX_BATCH => Ok(()),
         _ => {
-            let detail = format!("a request names at most {MAX_BATCH} leases, not {leases}");
+            let detail = format!("a request names at most {MAX_BATCH} leases; send several");
             Err(Problem::new(Code::BatchTooLarge, detail).at("/leases"))
         }
     }

@@ -38,7 +38,7 @@ const MANY_WORKERS: usize = 1_024;
 pub(crate) struct Claimant {
     /// Where its request came from.
     pub(crate) host: String,
-    /// The program it names.
+    /// The version of its program.
     pub(crate) version: String,
     /// The queues it claims from.
     pub(crate) queues: Vec<QueueName>,

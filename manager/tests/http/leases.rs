@@ -334,12 +334,16 @@ async fn a_worker_over_http_is_listed_and_drains() {
     for id in ["x", "y"] {
         submit(&server, id, json!({})).await;
     }
-    let body = json!({"worker": "py", "queues": ["default"], "tasks": ["resize", "crop@2"]});
-    let request = server.json(Method::POST, "/leases", &body).header("user-agent", "snake/3");
+    let body = json!({"worker": "py", "version": "snake-3", "queues": ["default"], "tasks": ["resize", "crop@2"]});
+    let request = server.json(Method::POST, "/leases", &body).header("user-agent", "Python-urllib/3.11");
     assert_eq!(server.send(request).await.expect(200)["leases"][0]["id"], "x");
     let listed = &server.get("/workers").await.expect(200)["workers"][0];
     assert_eq!((&listed["id"], &listed["role"], &listed["state"]), (&json!("py"), &json!("http"), &json!("running")));
-    assert_eq!((&listed["host"], &listed["version"]), (&json!("127.0.0.1"), &json!("snake/3")));
+    assert_eq!((&listed["host"], &listed["version"]), (&json!("127.0.0.1"), &json!("snake-3")));
+    for version in ["", "a b", "\u{e4}", &"x".repeat(65)] {
+        let wrong = json!({"worker": "py", "version": version, "queues": ["default"]});
+        assert_eq!(server.post("/leases", wrong).await.refused(422, "invalid_request")["pointer"], "/version");
+    }
     assert_eq!((&listed["queues"], &listed["tasks"]), (&json!(["default"]), &json!(["resize@1", "crop@2"])));
     let registered = server.get("/tasks/registry").await;
     assert!(registered.text.contains("crop"), "{}", registered.text);

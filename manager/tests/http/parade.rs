@@ -176,6 +176,7 @@ on_both_engines! {
     leases a_body_comes_back_and_no_body_stays_none
     leases a_leased_task_is_hidden_until_its_deadline_and_owned_again_then
     leases a_task_is_completed_once_and_returned_as_pending_for_another
+    leases the_text_of_a_task_that_is_returned_as_pending_is_kept_for_the_next_owner
     leases a_foreign_or_stolen_token_extends_nothing_and_an_owned_one_holds
     leases many_leases_are_extended_at_once_each_with_an_answer
     leases a_late_return_is_refused_once_the_lease_was_taken_back

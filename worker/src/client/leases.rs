@@ -169,6 +169,7 @@ impl LeaseClient {
         let Claim { queues, limit, lease, wait } = claim;
         let body = LeaseRequest {
             worker: self.worker.clone(),
+            version: Some(concat!("jobbers-", env!("CARGO_PKG_VERSION")).to_owned()),
             queues: queues.clone(),
             tasks: None,
             limit: *limit,
@@ -304,6 +305,7 @@ impl Return {
             result: result.as_deref(),
             result_content_type: content_type.clone(),
             error,
+            checkpoint: None,
             delay,
         }
     }

@@ -11,7 +11,7 @@ use jobbers_api::{
     problem::Result,
 };
 use jobbers_common::{
-    engine::{Outcome, Settlement},
+    engine::{Extension, Heartbeat, Outcome, Settlement},
     name::TaskId,
     policy::TaskPolicy,
     settling::{Spent, Verdict, settle_failure},
@@ -32,20 +32,37 @@ pub(super) enum Ending {
 /// An attempt that ended: its task, the fence of its lease, its result.
 pub(super) type Ended = (TaskId, Fence, Ending);
 
-/// Reads all entries. Returns the task of each or why it is refused, and how the attempts of those that are not ended.
-pub(super) fn read(
-    leases: Vec<Entry<ReturnedRequest<'_>>>,
-    max_bytes: usize,
-) -> (Vec<std::result::Result<TaskId, RefusedEntry>>, Vec<Ended>) {
+/// What a request returns.
+pub(super) struct Returned {
+    /// The task of each entry, or why it is refused.
+    pub(super) entries: Vec<std::result::Result<TaskId, RefusedEntry>>,
+    /// How the attempts of those that are not refused ended.
+    pub(super) endings: Vec<Ended>,
+    /// The checkpoints that some of them leave.
+    pub(super) checkpoints: Vec<Extension>,
+}
+
+/// Reads all entries.
+pub(super) fn read(leases: Vec<Entry<ReturnedRequest<'_>>>, max_bytes: usize) -> Returned {
     let (mut named, mut endings) = (HashSet::with_capacity(leases.len()), Vec::with_capacity(leases.len()));
+    let mut checkpoints = Vec::new();
     let entries = leases.into_iter().map(|entry| {
         let mut lease = entry.read()?;
-        let checked = check_named_once(named.insert(lease.id.clone())).and_then(|()| ending(&mut lease, max_bytes));
-        let ending = checked.map_err(|problem| RefusedEntry::new(&lease.id, problem))?;
-        endings.push((lease.id.clone(), lease.token.fence(), ending));
-        Ok(lease.id)
+        let checked = check_named_once(named.insert(lease.id.clone())).and_then(|()| {
+            let ending = ending(&mut lease, max_bytes)?;
+            Ok((ending, lease.checkpoint(max_bytes)?))
+        });
+        let (ending, checkpoint) = checked.map_err(|problem| RefusedEntry::new(&lease.id, problem))?;
+        let (id, fence) = (lease.id, lease.token.fence());
+        if checkpoint.is_some() {
+            let heartbeat = Some(Heartbeat { progress: None, checkpoint });
+            checkpoints.push(Extension { id: id.clone(), fence, heartbeat });
+        }
+        endings.push((id.clone(), fence, ending));
+        Ok(id)
     });
-    (entries.collect(), endings)
+    let entries = entries.collect();
+    Returned { entries, endings, checkpoints }
 }
 
 /// The settlements for the store, in the order sent.

@@ -60,6 +60,29 @@ pub(super) async fn a_task_is_completed_once_and_returned_as_pending_for_another
     assert_eq!(lake.task("123").await["errors"], json!([]), "no failure is counted");
 }
 
+pub(super) async fn the_text_of_a_task_that_is_returned_as_pending_is_kept_for_the_next_owner(lake: Lake) {
+    lake.insert(vec![task("a", "frob"), task("b", "frob")]).await;
+    for (id, outcome) in [("a", "released"), ("b", "retry")] {
+        let owned = lake.own_one("foo", "frob").await;
+        let give_back = async |more: Value| {
+            let mut lease = json!({"id": owned["id"], "token": owned["token"], "outcome": outcome});
+            lease.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let answer = lake.server.post("/leases/return", json!({"worker": "foo", "leases": [lease]})).await;
+            answer.expect(200)["leases"][0].clone()
+        };
+        let refused = give_back(json!({"outcome": "completed", "checkpoint": 1})).await;
+        assert_eq!(refused["pointer"], "/leases/0/checkpoint", "{refused}");
+        let status = json!({"text": "half is copied", "done": ["part-0"]});
+        assert_eq!(give_back(json!({"checkpoint": status})).await["accepted"], true);
+        assert_eq!(lake.task(id).await["checkpoint"], status);
+        if outcome == "released" {
+            let next = lake.own_one("bar", "frob").await;
+            assert_eq!((&next["id"], &next["checkpoint"]), (&json!(id), &status));
+            assert_eq!(lake.finish(&next, "completed").await, "completed");
+        }
+    }
+}
+
 pub(super) async fn a_foreign_or_stolen_token_extends_nothing_and_an_owned_one_holds(lake: Lake) {
     lake.insert(vec![task("111", "frob"), task("222", "broz")]).await;
     let lost = |answer: &Value| (answer["extended"].clone(), answer["code"].clone());
