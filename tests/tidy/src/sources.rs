@@ -164,6 +164,23 @@ fn what_may_open_files_is_there() {
     }
 }
 
+/// Where the manager may read a whole body: both leave the threads that serve other requests when it is long.
+const MAY_DECODE: &[&str] = &["manager/src/extract.rs", "manager/src/api/tasks/submit.rs"];
+
+#[test]
+fn the_manager_reads_bodies_where_long_ones_delay_no_other_request() {
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs"]) {
+        let is_free = MAY_DECODE.contains(&source.path.as_str()) || !source.path.starts_with("manager/src/");
+        let decodes = source.code().filter(|(_, line)| !is_free && line.contains("json::decode"));
+        for (number, _) in decodes {
+            complaints
+                .add(format!("{}:{number}", source.path), "read bodies with `JsonBytes::decode` or `JsonBytes::read`");
+        }
+    }
+    complaints.settle();
+}
+
 #[test]
 fn no_path_of_somebody_s_machine_is_written_down() {
     let homes = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
