@@ -9,26 +9,18 @@ use std::{error::Error as _, fmt::Display, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
 use self::connector::HttpClients;
 pub use self::connector::{http_client, http_client_for};
+pub use crate::path::path;
 use crate::problem::ProblemBody;
-
-/// Everything but what RFC 3986 leaves unreserved.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// How often managers may redirect a request to each other: the keeper of the archive may change at that moment.
 const MOST_HOPS: usize = 4;
 /// How long it may take to answer, beyond what the request itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A path of the API, its segments percent-encoded: `path(["tasks", id])`.
-pub fn path<S: AsRef<str>>(segments: impl IntoIterator<Item = S>) -> String {
-    segments.into_iter().map(|segment| format!("/{}", utf8_percent_encode(segment.as_ref(), SEGMENT))).collect()
-}
 
 /// Why a request brought no answer to read.
 #[derive(Debug, Clone, thiserror::Error)]

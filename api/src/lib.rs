@@ -13,6 +13,7 @@
 
 pub mod board;
 pub mod cancel;
+#[cfg(feature = "client")]
 pub mod client;
 pub mod condition;
 pub mod dead_letter;
@@ -24,6 +25,7 @@ pub mod lease;
 mod openapi;
 pub mod operation;
 pub mod parents;
+pub mod path;
 pub mod payload;
 pub mod problem;
 pub mod queue;

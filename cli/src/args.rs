@@ -108,9 +108,11 @@ pub enum Command {
     /// Measure this machine, beside what the bare store does in the same run
     Bench(bench::Args),
     /// The manager and the cleaner that `bench` measures; it starts them by itself
+    #[cfg(feature = "bench")]
     #[command(hide = true)]
     BenchServices(crate::bench::BenchServicesArgs),
     /// The worker that `bench` measures; it starts it by itself
+    #[cfg(feature = "bench")]
     #[command(hide = true)]
     BenchWorker(crate::bench::BenchWorkerArgs),
     /// What fits at the cursor; the scripts of `completions` call it

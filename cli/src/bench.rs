@@ -43,7 +43,7 @@ pub use self::{
     workflows::WorkflowsReport,
 };
 use self::{phases::Bench, steady::Plan, store::Store};
-use crate::progress::Steps;
+use crate::progress::steps::Steps;
 
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
 #[derive(Debug, Args)]

@@ -1,6 +1,10 @@
 //! The commands, a file each: their flags, what they ask, and how they show the answer.
 
 pub mod active;
+#[cfg(feature = "bench")]
+pub mod bench;
+#[cfg(not(feature = "bench"))]
+#[path = "commands/without_bench.rs"]
 pub mod bench;
 pub mod boards;
 pub mod cancel;
@@ -27,6 +31,10 @@ pub mod schedules;
 pub mod signal;
 pub mod status;
 pub mod submit;
+#[cfg(feature = "top")]
+pub mod top;
+#[cfg(not(feature = "top"))]
+#[path = "commands/without_top.rs"]
 pub mod top;
 pub mod up;
 pub mod workers;

@@ -7,6 +7,7 @@
 //! Start reading at [`args`], then `commands`: a file each. [`stack`] is what `up` and `demo` start.
 
 pub mod args;
+#[cfg(feature = "bench")]
 pub mod bench;
 pub mod client;
 pub mod commands;
@@ -21,6 +22,7 @@ mod output;
 mod progress;
 mod scratch;
 mod stack;
+#[cfg(feature = "top")]
 mod top;
 mod when;
 
@@ -71,7 +73,9 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,
         Command::Bench(args) => commands::bench::run(&args).await,
+        #[cfg(feature = "bench")]
         Command::BenchServices(args) => commands::bench::run_services(args).await,
+        #[cfg(feature = "bench")]
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
         Command::Complete(args) => commands::complete::run(&args, Cli::command()).await,
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),

@@ -1,5 +1,8 @@
 //! How far something is, on standard error: a bar on a terminal, else a line now and then, so that a log shows it too.
 
+#[cfg(feature = "bench")]
+pub(crate) mod steps;
+
 use std::{
     sync::Mutex,
     time::{Duration, Instant},
@@ -61,28 +64,6 @@ impl Progress {
             *last = Instant::now();
         }
         is_due
-    }
-}
-
-/// Signs of life of what has steps and no number: the present one, and for how long it goes on. Without a terminal a line
-/// for each.
-#[derive(Debug)]
-pub(crate) struct Steps(ProgressBar);
-
-impl Steps {
-    #[must_use]
-    pub(crate) fn new() -> Self {
-        Self(styled(ProgressBar::new_spinner(), "{spinner:.cyan} {wide_msg} {elapsed}"))
-    }
-
-    /// The next step.
-    pub(crate) fn say(&self, step: impl Into<String>) {
-        let step = step.into();
-        if self.0.is_hidden() {
-            output::note(&step);
-        }
-        self.0.reset_elapsed();
-        self.0.set_message(step);
     }
 }
 

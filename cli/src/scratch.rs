@@ -1,6 +1,9 @@
 //! A temporary store: a new file, or a key prefix that no other client uses. It touches no other data and leaves nothing
 //! behind.
 
+#[cfg(feature = "redis")]
+mod prefix;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,15 +15,13 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// Keys looked at in one step while a prefix is cleared away.
-const SCAN_COUNT: usize = 1_000;
-
 /// The store, and where it is.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     /// The store.
     pub(crate) engine: Arc<dyn Engine>,
     /// Its address, for another process.
+    #[cfg(feature = "bench")]
     pub(crate) url: String,
     /// Its storage.
     pub(crate) place: Place,
@@ -64,7 +65,12 @@ impl Scratch {
         };
         let opened = jobbers_engines::open(&url, OpenOptions::default()).await;
         let engine = opened.map_err(|error| cant_open(given.unwrap_or(&url), &error))?;
-        Ok(Self { engine, url, place })
+        Ok(Self {
+            engine,
+            #[cfg(feature = "bench")]
+            url,
+            place,
+        })
     }
 
     /// Where dead letters are kept for that while.
@@ -81,9 +87,15 @@ impl Scratch {
     pub(crate) async fn remove(self) -> Result<(), Failure> {
         match self.place {
             Place::Sqlite { .. } => Ok(()),
-            Place::Redis { server, prefix, folder: _ } => clear(&server, &prefix).await.map_err(|error| {
+            #[cfg(feature = "redis")]
+            Place::Redis { server, prefix, folder: _ } => prefix::clear(&server, &prefix).await.map_err(|error| {
                 Failure::Unavailable(format!("the keys {prefix}:* could not be cleared away: {error}"))
             }),
+            // Such a store was never opened.
+            #[cfg(not(feature = "redis"))]
+            Place::Redis { server, prefix, folder: _ } => Err(Failure::Unavailable(format!(
+                "the keys {prefix}:* of {server} stay: this program is built without the feature `redis`"
+            ))),
         }
     }
 }
@@ -144,23 +156,6 @@ fn fresh_prefix(given: &str, folder: TempDir) -> (Place, String) {
     let url = format!("{server}?{query}prefix={prefix}");
     let bare = if kept.is_empty() { server } else { format!("{server}?{}", kept.join("&")) };
     (Place::Redis { server: bare, prefix, folder }, url)
-}
-
-async fn clear(server: &str, prefix: &str) -> redis::RedisResult<()> {
-    let mut connection = redis::Client::open(server)?.get_multiplexed_async_connection().await?;
-    let mut cursor = 0_u64;
-    loop {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{prefix}:*")).arg("COUNT").arg(SCAN_COUNT);
-        let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
-        if !keys.is_empty() {
-            redis::cmd("UNLINK").arg(keys).exec_async(&mut connection).await?;
-        }
-        cursor = next;
-        if cursor == 0 {
-            return Ok(());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -310,6 +310,10 @@ impl Config {
             let rule = format!("workflow_count is at most {MOST_WORKFLOWS_KEPT}");
             return Err(ConfigError::Invalid(rule));
         }
+        if !cfg!(feature = "boards") && self.masstasker_listen.is_some() {
+            let rule = "masstasker_listen: this program is built without the feature `boards`, which answers MassTasker's clients";
+            return Err(ConfigError::Invalid(rule.to_owned()));
+        }
         bridges::check(&self.bridges).map_err(ConfigError::Invalid)?;
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {

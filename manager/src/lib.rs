@@ -14,6 +14,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use futures_util::future::BoxFuture;
+#[cfg(feature = "boards")]
 use jobbers_boards::masstasker;
 use jobbers_common::engine::Engine;
 use jobbers_process::{listen, shutdown::Shutdown, telemetry::SCOPE};
@@ -152,6 +153,7 @@ async fn serve_taskstore(listener: Option<TcpListener>, app: &Arc<App>, config: 
 }
 
 /// Answers MassTasker's clients, if they have a port.
+#[cfg(feature = "boards")]
 async fn serve_masstasker(listener: Option<TcpListener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
     let Some(listener) = listener else { return };
     let settings = masstasker::Settings {
@@ -167,3 +169,7 @@ async fn serve_masstasker(listener: Option<TcpListener>, app: &Arc<App>, config:
     };
     masstasker::serve(settings, Arc::clone(&app.boards), listener, shutdown.clone()).await;
 }
+
+/// A program without the feature `boards` listens for none: [`Config::validate`] refuses an address for them.
+#[cfg(not(feature = "boards"))]
+async fn serve_masstasker(_: Option<TcpListener>, _: &Arc<App>, _: &Config, _: &Shutdown) {}

@@ -1,59 +1,31 @@
-//! Swagger UI below `/docs`, and the description it shows, `/openapi.json`.
-//!
-//! The files come from the archive of `utoipa-swagger-ui-vendored`, stay compressed in the program and are decompressed
-//! when the first page is asked for.
+//! Swagger UI below `/docs`, and the description it shows, `/openapi.json`. A program without the feature `docs` has the
+//! description alone.
 
-use std::{
-    borrow::Cow,
-    io::{Cursor, Read},
-    sync::OnceLock,
-};
+#[cfg(not(feature = "docs"))]
+mod absent;
+#[cfg(feature = "docs")]
+mod page;
 
 use axum::{
     Router,
     body::Body,
     extract::Path,
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Redirect, Response},
+    http::{HeaderValue, header},
+    response::{Redirect, Response},
     routing::get,
 };
 use bytes::Bytes;
-use jobbers_api::problem::{Code, Problem};
 use utoipa::openapi::OpenApi;
-use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
-use zip::{ZipArchive, result::ZipResult};
 
+#[cfg(not(feature = "docs"))]
+use self::absent::serve;
+#[cfg(feature = "docs")]
+use self::page::serve;
 use crate::middleware::Common;
-
-/// What the page loads, with the types of the files. Other files of the archive are sources and other builds.
-const FILES: [(&str, &str); 7] = [
-    ("index.html", "text/html; charset=utf-8"),
-    ("index.css", "text/css; charset=utf-8"),
-    ("swagger-ui.css", "text/css; charset=utf-8"),
-    ("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
-    ("swagger-ui-standalone-preset.js", "text/javascript; charset=utf-8"),
-    ("favicon-16x16.png", "image/png"),
-    ("favicon-32x32.png", "image/png"),
-];
 
 /// Scripts, styles and requests of this site alone, and no other page around it.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; \
                       base-uri 'none'; frame-ancestors 'none'";
-
-/// The file that the archive has for a description of its own.
-const INITIALIZER: &str = "swagger-initializer.js";
-
-const INITIALIZE: &str = r##"window.onload = () => {
-  window.ui = SwaggerUIBundle({
-    url: "../openapi.json",
-    dom_id: "#swagger-ui",
-    deepLinking: true,
-    presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
-    plugins: [SwaggerUIBundle.plugins.DownloadUrl],
-    layout: "StandaloneLayout",
-  });
-};
-"##;
 
 /// The routes.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>(description: &OpenApi) -> Router<S> {
@@ -62,26 +34,8 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(description: &OpenApi) ->
     Router::new()
         .route("/openapi.json", get(async move || answer("application/json", description)))
         .route("/docs", get(async || Redirect::permanent("docs/")))
-        .route("/docs/", get(async || serve("index.html")))
-        .route("/docs/{file}", get(async |Path(file): Path<String>| serve(&file)))
-}
-
-fn serve(name: &str) -> Response {
-    if name == INITIALIZER {
-        return answer("text/javascript; charset=utf-8", Bytes::from_static(INITIALIZE.as_bytes()));
-    }
-    let Some(at) = FILES.iter().position(|(known, _)| *known == name) else {
-        let problem = Problem::new(Code::NotFound, format!("there is nothing at /docs/{name}; see /docs/"));
-        return problem.into_response();
-    };
-    static CONTENTS: OnceLock<ZipResult<Vec<Bytes>>> = OnceLock::new();
-    match CONTENTS.get_or_init(decompress) {
-        Ok(contents) => answer(FILES[at].1, contents[at].clone()),
-        Err(error) => {
-            tracing::error!(%error, "the files of Swagger UI can't be read");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
-        }
-    }
+        .route("/docs/", get(async || serve("index.html", answer)))
+        .route("/docs/{file}", get(async |Path(file): Path<String>| serve(&file, answer)))
 }
 
 fn answer(content_type: &'static str, contents: Bytes) -> Response {
@@ -96,21 +50,4 @@ fn answer(content_type: &'static str, contents: Bytes) -> Response {
     }
     response.extensions_mut().insert(Common);
     response
-}
-
-/// The contents of [`FILES`], in this order.
-fn decompress() -> ZipResult<Vec<Bytes>> {
-    let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED))?;
-    let paths: Vec<String> = archive.file_names().map(|name| name.map(Cow::into_owned)).collect::<ZipResult<_>>()?;
-    FILES
-        .iter()
-        .map(|(name, _)| {
-            let end = format!("/dist/{name}");
-            let path = paths.iter().filter(|path| path.ends_with(&end)).min_by_key(|path| path.len());
-            let mut file = archive.by_name(path.map_or(name, String::as_str))?;
-            let mut contents = Vec::with_capacity(usize::try_from(file.size()).unwrap_or_default());
-            file.read_to_end(&mut contents)?;
-            Ok(contents.into())
-        })
-        .collect()
 }

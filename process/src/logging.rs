@@ -3,6 +3,7 @@
 //! A line written while a task function runs carries the attempt it comes from; see [`label`]. What clients wrote reaches
 //! no terminal as it is; see [`lines`].
 
+mod filter;
 pub mod label;
 mod lines;
 pub mod panics;
@@ -13,17 +14,14 @@ use std::{
     sync::OnceLock,
 };
 
-use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::{
-    printable,
-    telemetry::{logs, traces},
-};
+use crate::printable;
 
 /// The format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Text for people; coloured only on a terminal.
@@ -33,14 +31,41 @@ pub enum LogFormat {
 }
 
 /// What is logged, and in which format. Flatten it into a binary's arguments.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct LogArgs {
     /// What to log: error, warn, info, debug, trace, or per module (info,jobbers_worker=debug)
-    #[arg(long, env = "JOBBERS_LOG", default_value = "info", value_name = "FILTER", global = true)]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, env = "JOBBERS_LOG", default_value = "info", value_name = "FILTER", global = true)
+    )]
     pub log: String,
     /// How log lines look
-    #[arg(long, env = "JOBBERS_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, global = true)]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, env = "JOBBERS_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, global = true)
+    )]
     pub log_format: LogFormat,
+}
+
+impl LogArgs {
+    /// What the variables of the flags say, for a program without flags. `variable` looks one up.
+    ///
+    /// # Errors
+    /// If `JOBBERS_LOG_FORMAT` names a format that this program does not have.
+    pub fn of_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        match variable("JOBBERS_LOG_FORMAT").as_deref() {
+            None | Some("text") => {}
+            Some("json") => {
+                return Err("JOBBERS_LOG_FORMAT=json: this program is built without the feature `cli` of \
+                            jobbers-worker, which brings logs as JSON"
+                    .to_owned());
+            }
+            Some(other) => return Err(format!("JOBBERS_LOG_FORMAT={other}: write text or json")),
+        }
+        let log = variable("JOBBERS_LOG").unwrap_or_else(|| "info".to_owned());
+        Ok(Self { log, log_format: LogFormat::Text })
+    }
 }
 
 /// The format that this program was asked for.
@@ -52,7 +77,7 @@ static FORMAT: OnceLock<LogFormat> = OnceLock::new();
 /// If the filter can't be parsed.
 pub fn check(args: &LogArgs) -> Result<(), String> {
     FORMAT.set(args.log_format).ok();
-    filter(args).map(|_| ())
+    filter::read(&args.log).map(|_| ())
 }
 
 /// Writes what a user must read whatever the filter says, such as where the program listens or why it ends: on standard
@@ -80,39 +105,21 @@ pub fn is_json() -> bool {
     FORMAT.get() == Some(&LogFormat::Json)
 }
 
-fn filter(args: &LogArgs) -> Result<EnvFilter, String> {
-    if let Some(word) = bare_words(&args.log).find(|word| !is_level(word) && !word.starts_with("jobbers")) {
-        return Err(format!(
-            "--log {}: {word:?} is no level, which are error, warn, info, debug, trace and off; for a module of that \
-             name write {word}=debug",
-            args.log
-        ));
-    }
-    EnvFilter::try_new(&args.log).map_err(|error| format!("--log {}: {error}", args.log))
-}
-
-/// The single words of a filter. The filter accepts any word as a module and then logs only that module, so a mistyped
-/// level would silence the program.
-fn bare_words(filter: &str) -> impl Iterator<Item = &str> {
-    filter.split(',').map(str::trim).filter(|part| !part.is_empty() && !part.contains(['=', '[', ']']))
-}
-
-fn is_level(word: &str) -> bool {
-    word.parse::<LevelFilter>().is_ok()
-}
-
 /// Starts logging. A second call does nothing. Call it after [`crate::telemetry::Telemetry::start`], so that spans of
 /// user code reach the collector.
 ///
 /// # Errors
 /// If the filter can't be parsed.
 pub fn init(args: &LogArgs) -> Result<(), String> {
-    let registry = tracing_subscriber::registry().with(filter(args)?).with(traces::layer()).with(logs::layer());
+    let registry = tracing_subscriber::registry().with(filter::read(&args.log)?);
+    #[cfg(feature = "metrics")]
+    let registry = registry.with(crate::telemetry::traces::sdk::layer()).with(crate::telemetry::logs::layer());
     let colours = io::stderr().is_terminal();
     let to_stderr = fmt::layer().with_writer(io::stderr).with_ansi(false);
     let done = match args.log_format {
-        LogFormat::Text => registry.with(to_stderr.event_format(lines::Text::new(colours))).try_init(),
-        LogFormat::Json => registry.with(to_stderr.json().event_format(lines::Json::default())).try_init(),
+        #[cfg(feature = "cli")]
+        LogFormat::Json => registry.with(to_stderr.json().event_format(lines::json::Json::default())).try_init(),
+        _ => registry.with(to_stderr.event_format(lines::Text::new(colours))).try_init(),
     };
     match done {
         Ok(()) => panics::log_all(),
@@ -124,6 +131,18 @@ pub fn init(args: &LogArgs) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_without_flags_reads_their_variables() {
+        let read = |pairs: &'static [(&str, &str)]| {
+            let find = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+            LogArgs::of_variables(find).map(|args| args.log)
+        };
+        assert_eq!(read(&[]), Ok("info".to_owned()));
+        assert_eq!(read(&[("JOBBERS_LOG", "warn"), ("JOBBERS_LOG_FORMAT", "text")]), Ok("warn".to_owned()));
+        assert!(read(&[("JOBBERS_LOG_FORMAT", "json")]).unwrap_err().contains("the feature `cli`"));
+        assert!(read(&[("JOBBERS_LOG_FORMAT", "xml")]).unwrap_err().contains("text or json"));
+    }
 
     fn checked(log: &str) -> Result<(), String> {
         check(&LogArgs { log: log.to_owned(), log_format: LogFormat::Text })

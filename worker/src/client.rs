@@ -26,6 +26,10 @@ mod checked;
 mod connection;
 mod error;
 mod handle;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(not(feature = "http"))]
+#[path = "client/without_http.rs"]
 mod http;
 mod leases;
 mod store;

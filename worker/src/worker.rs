@@ -2,13 +2,11 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use clap::{Parser, error::ErrorKind};
 use futures_util::future::BoxFuture;
 use jobbers_common::engine::Engine;
 use jobbers_process::{
     config::ConfigError,
-    engine_url::without_password,
-    exit, logging, readiness,
+    logging, readiness,
     shutdown::Shutdown,
     telemetry::{Options, Telemetry},
 };
@@ -16,7 +14,7 @@ use tokio::runtime::Handle;
 use tracing::Level;
 
 use crate::{
-    config::{Args, Config},
+    config::{Args, Config, Unreadable},
     control,
     registry::Registry,
     report::{Report, WorkerError},
@@ -42,20 +40,22 @@ pub struct Worker {
 enum Settings {
     Given(Box<Config>),
     Arguments(Box<Args>),
-    Unreadable(clap::Error),
+    Unreadable(Unreadable),
 }
 
 impl Worker {
-    /// A worker that follows the program's flags and environment; `--help` lists them.
+    /// A worker that follows the program's flags and environment; `--help` lists them. Without the feature `cli` it has
+    /// the variables alone.
     #[must_use]
     pub fn from_env() -> Self {
-        match Args::try_parse() {
-            Ok(args) => Self::from_args(args),
+        match Args::read() {
+            Ok(args) => Self::with_settings(Settings::Arguments(Box::new(args))),
             Err(error) => Self::with_settings(Settings::Unreadable(error)),
         }
     }
 
     /// A worker that follows flags which the program has parsed itself, for example as a subcommand of its own.
+    #[cfg(feature = "cli")]
     #[must_use]
     pub fn from_args(args: Args) -> Self {
         Self::with_settings(Settings::Arguments(Box::new(args)))
@@ -132,13 +132,8 @@ impl Worker {
 
     async fn run_here(self) -> ExitCode {
         match &self.settings {
-            Settings::Unreadable(error) => {
-                error.print().ok();
-                return match error.kind() {
-                    ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::OK,
-                    _ => exit::USAGE.into(),
-                };
-            }
+            Settings::Unreadable(error) => return error.report(),
+            #[cfg(feature = "cli")]
             Settings::Arguments(args) if args.print_config => return print_config(args),
             Settings::Arguments(_) | Settings::Given(_) => {}
         }
@@ -230,8 +225,11 @@ fn complain(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
 }
 
 /// Prints the configuration as an equivalent TOML file, without a password.
+#[cfg(feature = "cli")]
 #[expect(clippy::print_stdout, reason = "it is what was asked for")]
 fn print_config(args: &Args) -> ExitCode {
+    use jobbers_process::{engine_url::without_password, exit};
+
     let mut config = match Config::load(args) {
         Ok(config) => config,
         Err(error) => return complain(&error, exit::CONFIG),

@@ -263,7 +263,7 @@ async fn delete(Delete { sure, force, move_to }: &Delete) -> Result<ExitCode, Fa
     // Very many finished tasks are deleted in several calls, and running ones take their time to stop; `202 Accepted`
     // asks for the next.
     let mut answer = client.delete(&path).await?;
-    while answer.status == reqwest::StatusCode::ACCEPTED {
+    while answer.status == http::StatusCode::ACCEPTED {
         if *force || move_to.is_some() {
             tokio::time::sleep(ASK_AGAIN).await;
         }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use comfy_table::{Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, presets};
 use jobbers_process::printable;
-use ratatui::text::Span;
+use unicode_width::UnicodeWidthStr;
 
 /// Names longer than this bend like everything else. Longer than an id that the manager made, or a worker's.
 const LONGEST_WHOLE: u16 = 48;
@@ -141,7 +141,7 @@ impl Table {
 
 /// How many columns of a terminal a text takes.
 pub(crate) fn width_of(text: &str) -> usize {
-    Span::raw(text).width()
+    text.width()
 }
 
 #[cfg(test)]

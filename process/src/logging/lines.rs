@@ -1,6 +1,9 @@
 //! How a log line looks: text for people, or a JSON object. Either is one line, and holds nothing that a terminal obeys
 //! but our own colours.
 
+#[cfg(feature = "cli")]
+pub(super) mod json;
+
 use std::fmt::{self, Write as _};
 
 use tracing::{Event, Level, Subscriber};
@@ -88,33 +91,6 @@ const fn colour_of(level: &Level) -> &'static str {
     }
 }
 
-/// JSON objects, with the label as the member `task`.
-#[derive(Debug)]
-pub(super) struct Json(Format<format::Json, SystemTime>);
-
-impl Default for Json {
-    fn default() -> Self {
-        Self(format().json())
-    }
-}
-
-impl<S, N> FormatEvent<S, N> for Json
-where
-    S: Subscriber + for<'span> LookupSpan<'span>,
-    N: for<'writer> FormatFields<'writer> + 'static,
-{
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let line = labelled(&self.0, context, event, |line, label| {
-            let label = serde_json::to_string(&label).map_err(|_| fmt::Error)?;
-            if line.pop() != Some('}') {
-                return Err(fmt::Error);
-            }
-            write!(line, ",\"task\":{label}}}")
-        })?;
-        writeln!(writer, "{}", printable::json(&line))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -127,7 +103,7 @@ mod tests {
 
     use tracing_subscriber::{fmt as format, layer::SubscriberExt};
 
-    use super::*;
+    use super::{json::Json, *};
     use crate::{
         logging::label::{Labelled, Labels, enter},
         printable::is_unprintable,

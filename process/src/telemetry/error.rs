@@ -25,6 +25,9 @@ pub enum TelemetryError {
     /// An `OTEL_*` variable requests OTLP, which this program does not contain.
     #[error("this program is built without OTLP: build it with the feature `otlp` of jobbers-worker, or unset OTEL_*")]
     WithoutOtlp,
+    /// An address for `/metrics` is set, which this program can't serve.
+    #[error("this program is built without metrics: build it with the feature `metrics` of jobbers-worker")]
+    WithoutMetrics,
     /// A collector's address is `https`, and nothing can check it.
     #[error(
         "OTEL_EXPORTER_OTLP_ENDPOINT begins with https://, and this system has no certificate authorities to check the \
@@ -41,7 +44,11 @@ impl TelemetryError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::NotLoopback(_) | Self::WithoutOtlp | Self::NoAuthorities => exit::CONFIG,
+            Self::Settings(_)
+            | Self::NotLoopback(_)
+            | Self::WithoutOtlp
+            | Self::WithoutMetrics
+            | Self::NoAuthorities => exit::CONFIG,
             Self::Listen { .. } => exit::UNAVAILABLE,
             Self::Exporter(_) => exit::INTERNAL,
         }

@@ -1,17 +1,15 @@
 //! `/metrics`, `/health/live` and `/health/ready` for a process without another listener.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use clap::Args;
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::{Method, Request, Response, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn};
-use serde::Serialize;
 use tokio::net::TcpListener;
 
 use super::exposition::{Exposition, TEXT_FORMAT};
 use crate::{
-    listen, readiness,
+    readiness,
     server::{
         self, Policy, Protocol,
         answer::Counted,
@@ -34,19 +32,6 @@ const POLICY: Policy = Policy {
 const MEMORY: usize = 64 * 1024 * 1024;
 /// The head of a request has no more bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
-
-/// Where to serve `/metrics`. Flatten it into a binary's arguments.
-#[derive(Debug, Clone, Default, Args, Serialize)]
-pub struct MetricsArgs {
-    /// Serve Prometheus metrics at http://ADDRESS/metrics, and probes at /health/live and /health/ready
-    #[arg(long, env = "METRICS_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics_listen: Option<SocketAddr>,
-    /// Serve metrics on an address that isn't loopback, without authentication
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub metrics_insecure: bool,
-}
 
 /// Serves until it is dropped.
 pub(super) async fn serve(listener: std::net::TcpListener, exposition: Exposition) {

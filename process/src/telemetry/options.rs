@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+/// The name of our meter and tracer.
+pub const SCOPE: &str = "jobbers";
+
 /// How a process describes itself, and where it serves its metrics.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -13,6 +16,6 @@ pub struct Options {
     pub metrics_listen: Option<SocketAddr>,
     /// Whether that address may be another than loopback.
     pub insecure: bool,
-    /// Whether another listener serves [`exposition`](super::exposition()).
+    /// Whether another listener serves `exposition()`.
     pub exposed_elsewhere: bool,
 }

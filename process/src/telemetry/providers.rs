@@ -18,14 +18,11 @@ use super::{
     exporters,
     exposition::{self, Exposition},
     logs,
-    options::Options,
+    options::{Options, SCOPE},
     process,
     settings::{Sampling, Settings},
-    traces::{self, RootSampler},
+    traces::sdk::{self, RootSampler},
 };
-
-/// The name of our meter and tracer.
-pub const SCOPE: &str = "jobbers";
 
 /// The running providers.
 #[derive(Debug)]
@@ -74,7 +71,7 @@ impl Providers {
         global::set_meter_provider(self.meters.clone());
         if let Some((tracers, sampling)) = &self.tracers {
             global::set_tracer_provider(tracers.clone());
-            traces::install(tracers.tracer(SCOPE), *sampling);
+            sdk::install(tracers.tracer(SCOPE), *sampling);
         }
         if let Some(loggers) = &self.loggers {
             logs::install(loggers.clone());

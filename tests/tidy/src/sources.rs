@@ -20,7 +20,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("engines/src/sqlite/heartbeats.rs", "opens the file beside the store that is not SQLite's"),
     ("engines/src/sqlite/mark.rs", "opens the file beside the store that is not SQLite's"),
     ("engines/src/redis/tls.rs", "reads the authorities that the address of a Redis names"),
-    ("process/src/config.rs", "reads the configuration at the start, before a store is opened"),
+    ("process/src/config/layers.rs", "reads the configuration at the start, before a store is opened"),
     ("process/src/site.rs", "reads and writes the address file, under its own fixed name"),
     ("cli/src/bench/cpu.rs", "reads what the kernel says of its own threads"),
     ("cli/src/commands/workflow.rs", "a client's command, which has no store open"),

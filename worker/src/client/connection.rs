@@ -48,7 +48,7 @@ impl Client {
     /// repeats lost requests. Each task has an id from the start, so repeating is safe.
     ///
     /// # Errors
-    /// [`Error::Config`] if the address is invalid.
+    /// [`Error::Config`] if the address is invalid, or the program is built without the feature `http`.
     pub fn http(url: &str) -> Result<Self, Error> {
         Ok(Self::by(Way::Http(Http::new(url)?)))
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jobbers_api::{
     cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
-    client::path,
     delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     dependency::{AddDependencies, AddedDependencies, NewDependencyRequest},
+    path::path,
     signal::{SendSignal, SignalledView},
     statuses::{StatusesRequest, StatusesView},
     value::Asked,

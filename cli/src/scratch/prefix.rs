@@ -1,0 +1,22 @@
+//! Clears the keys of a temporary store on Redis away.
+
+/// Keys looked at in one step.
+const SCAN_COUNT: usize = 1_000;
+
+/// Deletes all keys with this prefix.
+pub(super) async fn clear(server: &str, prefix: &str) -> redis::RedisResult<()> {
+    let mut connection = redis::Client::open(server)?.get_multiplexed_async_connection().await?;
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{prefix}:*")).arg("COUNT").arg(SCAN_COUNT);
+        let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
+        if !keys.is_empty() {
+            redis::cmd("UNLINK").arg(keys).exec_async(&mut connection).await?;
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(());
+        }
+    }
+}
