@@ -29,7 +29,7 @@ enum Step {
 /// Commands that no test repeats, by how they begin, and why.
 const NOT_REPEATED: [(&str, &str); 3] = [
     ("cargo build --release", "the programs under test are built already"),
-    ("cargo run --release -- demo", "the demo has tests of its own"),
+    ("cargo demo", "the demo has tests of its own"),
     ("./check", "it runs this test"),
 ];
 /// Commands that run until a person ends them: how they begin, what they say once they are ready, and flags that give

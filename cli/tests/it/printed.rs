@@ -122,6 +122,10 @@ fn of_program(mut words: Vec<String>) -> Option<Vec<String>> {
     };
     let first = words.iter().position(|word| !is_before(word))?;
     words.drain(..first);
+    // An alias of `.cargo/config.toml`.
+    if words.starts_with(&["cargo".to_owned(), "demo".to_owned()]) {
+        words[0] = "jobbers".to_owned();
+    }
     // `cargo run` runs `jobbers`, unless another program is named.
     if words.starts_with(&["cargo".to_owned(), "run".to_owned()])
         && let Some(end) = words.iter().position(|word| word == "--")
@@ -197,6 +201,7 @@ jobbers list --status failed | grep 'jobbers get'
 jobbers status
 seq 3 | QUIET=1 jobbers submit echo - > jobbers.txt && jobbers fetch
 cargo run --release -- demonstrate
+cargo demo --slowly
 cargo run --example nightly -- get
 ```
 ";
@@ -215,6 +220,7 @@ cargo run --example nightly -- get
         "jobbers submit echo -",
         "jobbers fetch",
         "jobbers demonstrate",
+        "jobbers demo --slowly",
     ];
     assert_eq!(words, expected);
     let refused: Vec<&str> = commands
@@ -223,6 +229,15 @@ cargo run --example nightly -- get
         .filter(|(it, _)| complaint(&program, it).is_some())
         .map(|(_, it)| it.as_str())
         .collect();
-    let wrong = ["get ID", "list --colour", "cleaner --forever", "queues make", "status", "fetch", "demonstrate"];
+    let wrong = [
+        "get ID",
+        "list --colour",
+        "cleaner --forever",
+        "queues make",
+        "status",
+        "fetch",
+        "demonstrate",
+        "demo --slowly",
+    ];
     assert_eq!(refused, wrong.map(|command| format!("jobbers {command}")));
 }
