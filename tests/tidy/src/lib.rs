@@ -25,4 +25,6 @@ mod scripts;
 #[cfg(test)]
 mod sources;
 #[cfg(test)]
+mod weight;
+#[cfg(test)]
 mod workspace;
