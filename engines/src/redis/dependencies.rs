@@ -90,9 +90,9 @@ fn read_refusal(words: Vec<Value>, edges: &[NewDependency]) -> Result<Error> {
         "too_many_to_check" => AddRefusal::TooManyToCheck,
         "circle" => {
             let rest = words.map(text).collect::<Result<Vec<String>>>()?;
-            let first = String::from_utf8(what).map_err(|_| malformed("a task's id was due"))?;
+            let first = String::from_utf8(what).map_err(|_| malformed("expected a task's id"))?;
             let ids = std::iter::once(first).chain(rest).map(TaskId::new);
-            AddRefusal::Circle(ids.collect::<Result<_, _>>().map_err(|_| malformed("a task's id was due"))?)
+            AddRefusal::Circle(ids.collect::<Result<_, _>>().map_err(|_| malformed("expected a task's id"))?)
         }
         _ => return Err(malformed("why an edge can't be added was due")),
     };

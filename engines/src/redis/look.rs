@@ -68,8 +68,8 @@ pub(super) async fn place(store: &Store, id: &TaskId) -> Result<Option<QueuePlac
 fn read_running_suspects(words: Vec<Value>) -> Result<Vec<(TaskId, Suspicion, Timestamp)>> {
     let (mut words, mut suspects) = (words.into_iter(), Vec::new());
     while let (Some(id), Some(byte), Some(started_at)) = (words.next(), words.next(), words.next()) {
-        let id = TaskId::new(text(id)?).map_err(|_| malformed("a task's id was due"))?;
-        let byte = u8::try_from(number(byte)?).map_err(|_| malformed("a byte was due"))?;
+        let id = TaskId::new(text(id)?).map_err(|_| malformed("expected a task's id"))?;
+        let byte = u8::try_from(number(byte)?).map_err(|_| malformed("expected a byte"))?;
         suspects.push((id, read_suspicion(byte), time(&bytes(started_at)?)?));
     }
     Ok(suspects)
@@ -86,7 +86,7 @@ fn read_shut_gate(answer: Value) -> Result<ShutGate> {
     let gate = Gate::parse(&text(words.next().unwrap_or(Value::Nil))?).ok_or_else(|| malformed("a gate was due"))?;
     let running = number(words.next().unwrap_or(Value::Nil))?;
     let rate_wait = read_wait(words.next().as_ref())?;
-    let id = |word| TaskId::new(text(word)?).map_err(|_| malformed("a task's id was due"));
+    let id = |word| TaskId::new(text(word)?).map_err(|_| malformed("expected a task's id"));
     Ok(ShutGate { gate, running, holders: words.map(id).collect::<Result<_>>()?, rate_wait })
 }
 

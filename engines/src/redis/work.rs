@@ -138,7 +138,7 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(Vec<u8>, CycleReply, Time
             warn!(task = id, why, "a queue held a task that no worker can get");
         }
     }
-    let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("a task's id was due"));
+    let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("expected a task's id"));
     let reply = CycleReply {
         settled: Vec::new(),
         claimed,

@@ -293,7 +293,7 @@ fn status_word(words: &mut Words) -> Result<Status> {
 }
 
 fn task_id(words: &mut Words) -> Result<TaskId> {
-    TaskId::new(text(next(words))?).map_err(|_| malformed("a task's id was due"))
+    TaskId::new(text(next(words))?).map_err(|_| malformed("expected a task's id"))
 }
 
 fn queue_name(words: &mut Words) -> Result<QueueName> {
