@@ -12,7 +12,12 @@ use jobbers_common::{
     time::Timestamp,
 };
 use jobbers_process::{
-    config as layers, engine_url::EngineArgs, listen, logging::LogArgs, telemetry::MetricsArgs, when,
+    config as layers,
+    engine_url::{EngineArgs, WaitArgs},
+    listen,
+    logging::LogArgs,
+    telemetry::MetricsArgs,
+    when,
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -62,6 +67,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub engine: EngineArgs,
+    /// How it begins.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub wait: WaitArgs,
     /// Prune what is past its queue's own retention
     #[arg(long, env = "CLEANER_RETENTION")]
     #[serde(skip_serializing_if = "is_false")]
@@ -200,6 +209,9 @@ fn split(criteria: Criteria) -> (Option<Clear>, Option<Prune>) {
 pub struct Config {
     /// The store.
     pub engine_url: String,
+    /// How long it waits at its start for a store that can't be reached.
+    #[serde(with = "duration::text")]
+    pub wait_for_store: Duration,
     /// Whether each queue's retention is applied.
     pub retention: bool,
     /// See [`Criteria::older_than`].

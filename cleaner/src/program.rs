@@ -61,11 +61,14 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     // Before the store is opened: a command line that requests nothing is refused without a store.
     config.passes()?;
     let tombstones = TombstonePolicy { age: config.tombstone_age, count: config.tombstone_count };
-    let options = OpenOptions { tombstones, ..OpenOptions::existing() };
+    let options = OpenOptions { tombstones, wait: config.wait_for_store, ..OpenOptions::existing() };
     // Before the store is opened, so that a signal from now on stops the cleaner in good order.
     let shutdown = Shutdown::on_signals()?;
     site::announce(config.address_file.as_deref());
-    let engine = jobbers_engines::open(&config.engine_url, options).await?;
+    let engine = tokio::select! {
+        opened = jobbers_engines::open(&config.engine_url, options) => opened?,
+        () = shutdown.drain.cancelled() => return Ok(exit::OK),
+    };
     let report = crate::run(&config, engine, &shutdown, &mut io::stdout()).await;
     telemetry.shutdown().await;
     let report = report?;

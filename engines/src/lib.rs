@@ -2,13 +2,15 @@
 //!
 //! This crate knows no HTTP and no configuration files. [`open`] is the door: the URL decides.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, Result},
     time::Clock,
     tombstone::TombstonePolicy,
 };
+use tokio::time::{Instant, sleep};
+use tracing::warn;
 
 pub mod config_cache;
 pub mod measured;
@@ -28,6 +30,8 @@ pub struct OpenOptions {
     /// Refuse to open a missing store instead of creating it: for a caller that only examines an existing one, and
     /// would find that all is well in an unused store.
     pub must_exist: bool,
+    /// For how long a store that can't be reached is tried again, before its error is returned.
+    pub wait: Duration,
     /// Counts the steps of SQLite's virtual machine on all connections to the store. For tests.
     #[cfg(feature = "sqlite")]
     pub steps: Option<Arc<sqlite::StepCounter>>,
@@ -46,16 +50,41 @@ impl OpenOptions {
 /// The default store.
 pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
 
+/// The pauses between two attempts to open a store, and how often it is logged that it can't be reached.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const SAY_AGAIN: Duration = Duration::from_secs(30);
+
 /// Opens the store at `url`, creating (unless [`OpenOptions::must_exist`]) or migrating it where needed. Its calls are measured on OpenTelemetry's global
 /// meter, as that is now.
 ///
-/// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`), `sqlite::memory:` (this process
+/// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`, `?reserve_bytes=N`), `sqlite::memory:` (this process
 /// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`. The features
 /// `sqlite` and `redis` decide which of them the program contains.
 ///
 /// # Errors
-/// [`Error::Config`] for a URL of another kind, or one that leads to no store where one must exist; [`Error::Schema`] for a store of a newer version; those of the store.
+/// [`Error::Config`] for a URL of another kind, or one that leads to no store where one must exist; [`Error::Schema`] for a store of a newer version;
+/// [`Error::Unavailable`] for a server that could not be reached within [`OpenOptions::wait`]; those of the store.
 pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
+    let until = Instant::now() + options.wait;
+    let mut pause = FIRST_PAUSE;
+    let mut say_at = Instant::now();
+    loop {
+        let error = match open_now(url, options.clone()).await {
+            Err(error @ Error::Unavailable { .. }) if Instant::now() + pause < until => error,
+            opened => return opened,
+        };
+        if Instant::now() >= say_at {
+            let left = until.saturating_duration_since(Instant::now()).as_secs();
+            warn!("the store can't be reached, and is tried again for {left} s: {error}");
+            say_at = Instant::now() + SAY_AGAIN;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn open_now(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("sqlite") => open_sqlite(url, options).await,
         Some("redis" | "rediss" | "redis+unix" | "unix") => open_redis(url, options).await,

@@ -17,7 +17,7 @@ use jobbers_common::{
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
     config::{ConfigError, SiteKeys, layered, layered_on_site},
-    engine_url::{EngineArgs, without_password},
+    engine_url::{EngineArgs, WaitArgs, without_password},
     host,
     listen::{self, NotLoopback},
     logging::LogArgs,
@@ -92,6 +92,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(skip)]
     pub settings: SetArgs,
+    /// How it begins.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub wait: WaitArgs,
     /// How it stops.
     #[command(flatten)]
     #[serde(flatten)]
@@ -176,6 +180,9 @@ pub struct Config {
     pub insecure: bool,
     /// The store's address.
     pub engine_url: String,
+    /// How long it waits at its start for a store that can't be reached.
+    #[serde(with = "duration::text")]
+    pub wait_for_store: Duration,
     /// Most bytes of one task's parameters.
     pub max_payload_bytes: usize,
     /// Most bytes of one request's body.
@@ -348,7 +355,7 @@ impl Config {
     #[must_use]
     pub fn open_options(&self) -> OpenOptions {
         let tombstones = TombstonePolicy { age: self.tombstone_age, count: self.tombstone_count };
-        OpenOptions { tombstones, ..OpenOptions::default() }
+        OpenOptions { tombstones, wait: self.wait_for_store, ..OpenOptions::default() }
     }
 
     /// The file of dead letters; `None` if this manager keeps none.

@@ -70,7 +70,10 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
     telemetry.announce();
     let shutdown = Shutdown::on_signals_after(config.shutdown_delay)?;
     site::announce(config.address_file.as_deref());
-    let engine = jobbers_engines::open(&config.engine_url, config.open_options()).await?;
+    let engine = tokio::select! {
+        opened = jobbers_engines::open(&config.engine_url, config.open_options()) => opened?,
+        () = shutdown.leaving.cancelled() => return Ok(()),
+    };
     let listeners = Listeners::bind(&config).await?;
     crate::run(config, engine, listeners, shutdown).await;
     telemetry.shutdown().await;

@@ -4,7 +4,7 @@
 mod args;
 
 #[cfg(feature = "cli")]
-pub use self::args::EngineArgs;
+pub use self::args::{EngineArgs, WaitArgs};
 
 /// A store's address without its password: `redis://user:secret@host` becomes `redis://user:***@host`, and
 /// `?pass=secret` becomes `?pass=***`.

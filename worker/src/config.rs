@@ -39,6 +39,9 @@ pub const DEFAULTS: &str = include_str!("../worker.default.toml");
 pub struct Config {
     /// The address of the store.
     pub engine_url: String,
+    /// How long it waits at its start for a store that can't be reached.
+    #[serde(with = "duration::text")]
+    pub wait_for_store: Duration,
     /// The role it plays.
     pub role: RoleName,
     /// How many tasks run concurrently.
@@ -82,6 +85,7 @@ impl Default for Config {
         let role = RoleName::new(DEFAULT).expect("a legal role name");
         Self {
             engine_url: jobbers_engines::DEFAULT_URL.to_owned(),
+            wait_for_store: Duration::ZERO,
             role,
             concurrency: 64,
             ttl: 0,

@@ -13,6 +13,7 @@ use jobbers_common::{
     schedule::Schedule,
     worker::{BlockingThreads, WorkerReport, WorkerState},
 };
+use jobbers_engines::OpenOptions;
 use jobbers_process::{
     logging::panics,
     shutdown::Shutdown,
@@ -78,14 +79,24 @@ pub(crate) async fn run(plan: Plan, shutdown: Shutdown) -> Result<Report, Worker
     report
 }
 
+/// Opens the store; `None` if the worker is to stop before it can be reached.
+async fn open_store(config: &Config, shutdown: &Shutdown) -> Result<Option<Arc<dyn Engine>>, WorkerError> {
+    site::announce(config.address_file.as_deref());
+    let options = OpenOptions { wait: config.wait_for_store, ..OpenOptions::default() };
+    tokio::select! {
+        opened = jobbers_engines::open(&config.engine_url, options) => Ok(Some(opened?)),
+        () = shutdown.drain.cancelled() => Ok(None),
+    }
+}
+
 async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let Plan { config, engine, states, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
-        None => {
-            site::announce(config.address_file.as_deref());
-            jobbers_engines::open(&config.engine_url, jobbers_engines::OpenOptions::default()).await?
-        }
+        None => match open_store(&config, shutdown).await? {
+            Some(engine) => engine,
+            None => return Ok(Report::default()),
+        },
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let pool = BlockingPool::new(cores, runtime.clone());

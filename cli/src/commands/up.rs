@@ -14,8 +14,8 @@ use jobbers_manager::{
 };
 use jobbers_process::{
     config::layered,
-    engine_url::EngineArgs,
-    listen,
+    engine_url::{EngineArgs, WaitArgs},
+    exit, listen,
     logging::{self, LogArgs},
     shutdown::Shutdown,
     site::{self, Marker, Site},
@@ -69,6 +69,8 @@ pub struct Args {
     #[command(flatten)]
     settings: SetArgs,
     #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
     stop: StopArgs,
     #[command(flatten)]
     worker: WorkerArgs,
@@ -91,6 +93,7 @@ impl Args {
             taskstore: self.taskstore.clone(),
             masstasker: self.masstasker.clone(),
             settings: self.settings.clone(),
+            wait: self.wait.clone(),
             stop: self.stop.clone(),
             log: self.log.clone(),
         };
@@ -140,7 +143,10 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let listeners = bind(&manager).await?;
     site::announce(manager.address_file.as_deref());
     let store = manager.engine_url.clone();
-    let opened = jobbers_engines::open(&store, manager.open_options()).await;
+    let opened = tokio::select! {
+        opened = jobbers_engines::open(&store, manager.open_options()) => opened,
+        () = shutdown.leaving.cancelled() => return Ok(exit::OK),
+    };
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
     let stack = Stack::start(Plan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;

@@ -1,6 +1,9 @@
-//! `--engine-url`, `ENGINE_URL`, `REDIS_URL`: the three settings that select the store.
+//! `--engine-url`, `ENGINE_URL`, `REDIS_URL`: the three settings that select the store; and `--wait-for-store`.
+
+use std::time::Duration;
 
 use clap::Args;
+use jobbers_common::duration;
 use serde::Serialize;
 
 use crate::site::Site;
@@ -16,6 +19,15 @@ pub struct EngineArgs {
     #[arg(long, env = "REDIS_URL", hide_env_values = true, value_name = "URL", hide = true)]
     #[serde(skip)]
     pub redis_url: Option<String>,
+}
+
+/// How long a service waits at its start for a store that can't be reached. Flatten it into a service's arguments.
+#[derive(Debug, Clone, Default, Args, Serialize)]
+pub struct WaitArgs {
+    /// At the start, try again for this long to reach the store, before ending with code 69 [default: 0s]
+    #[arg(long, env = "WAIT_FOR_STORE", value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub wait_for_store: Option<Duration>,
 }
 
 impl EngineArgs {

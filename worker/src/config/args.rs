@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Parser, error::ErrorKind};
 use jobbers_process::{
     config::{ConfigError, SiteKeys, layered_on_site},
-    engine_url::EngineArgs,
+    engine_url::{EngineArgs, WaitArgs},
     exit,
     logging::LogArgs,
     telemetry::MetricsArgs,
@@ -20,6 +20,8 @@ use super::{Config, DEFAULTS};
 pub struct Args {
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    wait: WaitArgs,
     #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
@@ -64,7 +66,8 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], with every value that is out of bounds.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
-        let said = Said { engine: args.engine.resolved().engine_url, worker: &args.worker, metrics: &args.metrics };
+        let engine = args.engine.resolved().engine_url;
+        let said = Said { engine, wait: &args.wait, worker: &args.worker, metrics: &args.metrics };
         let (config, address_file) = layered_on_site(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &said)?;
         let config = Self { address_file, ..config };
         config.validate()?;
@@ -121,6 +124,7 @@ pub struct WorkerArgs {
 /// Flags and environment as one layer.
 struct Said<'a> {
     engine: Option<String>,
+    wait: &'a WaitArgs,
     worker: &'a WorkerArgs,
     metrics: &'a MetricsArgs,
 }
@@ -129,13 +133,14 @@ impl Serialize for Said<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::{Error, SerializeMap};
 
+        let wait = serde_json::to_value(self.wait).map_err(S::Error::custom)?;
         let worker = serde_json::to_value(self.worker).map_err(S::Error::custom)?;
         let mut map = serializer.serialize_map(None)?;
         if let Some(url) = &self.engine {
             map.serialize_entry("engine_url", url)?;
         }
         let metrics = serde_json::to_value(self.metrics).map_err(S::Error::custom)?;
-        for (key, value) in [&worker, &metrics].into_iter().filter_map(|map| map.as_object()).flatten() {
+        for (key, value) in [&wait, &worker, &metrics].into_iter().filter_map(|map| map.as_object()).flatten() {
             map.serialize_entry(key, value)?;
         }
         map.end()

@@ -14,10 +14,11 @@ use jobbers_process::{exit, logging};
 use super::Config;
 
 /// Each variable, and the key that it sets. The first of several for a key wins.
-const VARIABLES: [(&str, &str); 14] = [
+const VARIABLES: [(&str, &str); 15] = [
     ("ENGINE_URL", "engine_url"),
     ("REDIS_URL", "engine_url"),
     ("METRICS_LISTEN", "metrics_listen"),
+    ("WAIT_FOR_STORE", "wait_for_store"),
     ("WORKER_CANCEL_GRACE", "cancel_grace"),
     ("WORKER_CONCURRENT_TASKS", "concurrency"),
     ("WORKER_DRAIN_DEADLINE", "drain_deadline"),
