@@ -5,6 +5,7 @@ use std::fmt;
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -272,9 +273,9 @@ impl RoleConfig {
 pub struct Config {
     /// Grows with each change.
     pub version: u64,
-    /// The settings of queues that were put. Other queues may exist, which only the store knows; they have the defaults
+    /// The settings of queues that were put; shared, so that a change of one among thousands copies no other. Other queues may exist, which only the store knows; they have the defaults
     /// ([`Config::settings_of`]).
-    pub queues: BTreeMap<QueueName, QueueConfig>,
+    pub queues: BTreeMap<QueueName, Arc<QueueConfig>>,
     /// The roles.
     pub roles: BTreeMap<RoleName, RoleConfig>,
     /// The routing rules.
@@ -290,7 +291,9 @@ impl Config {
     /// The settings of a queue, if it exists: those that were put, or the defaults.
     #[must_use]
     pub fn settings_of(&self, queue: &QueueName) -> Cow<'_, QueueConfig> {
-        self.queues.get(queue).map_or_else(|| Cow::Owned(QueueConfig::new(queue.clone())), Cow::Borrowed)
+        self.queues
+            .get(queue)
+            .map_or_else(|| Cow::Owned(QueueConfig::new(queue.clone())), |known| Cow::Borrowed(&**known))
     }
 
     /// The concurrency key that a queue finds in the parameters of a task, if it looks for one.
@@ -311,7 +314,7 @@ impl Config {
             (QueueName::new(DEFAULT).expect("a legal queue name"), RoleName::new(DEFAULT).expect("a legal role name"));
         Self {
             version: 1,
-            queues: BTreeMap::from([(queue.clone(), QueueConfig::new(queue.clone()))]),
+            queues: BTreeMap::from([(queue.clone(), Arc::new(QueueConfig::new(queue.clone())))]),
             roles: BTreeMap::from([(role.clone(), RoleConfig::new(role, vec![queue]))]),
             routes: BTreeMap::new(),
             draining: BTreeMap::new(),

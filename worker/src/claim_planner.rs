@@ -99,7 +99,7 @@ impl ClaimPlanner {
             tracing::warn!(role = %self.role, queues = role.queues.len(), "serving the first {MAX_QUEUES_PER_CLAIM} of the role's queues");
         }
         let serve = |queue: &QueueName| {
-            let settings = config.queues.get(queue);
+            let settings = config.queues.get(queue).map(|settings| &**settings);
             let patience = settings.map_or(DEFAULT_PATIENCE, |queue| queue.patience);
             let theirs = settings.and_then(|queue| queue.max_per_worker);
             let theirs = theirs.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -245,7 +245,7 @@ mod tests {
         let mut config = StoreConfig::initial();
         config.version = version;
         let heavy = QueueConfig { max_per_worker, ..QueueConfig::new(queue("heavy")) };
-        config.queues.insert(queue("heavy"), heavy);
+        config.queues.insert(queue("heavy"), heavy.into());
         let role = RoleName::new("default").unwrap();
         config.roles.insert(role.clone(), RoleConfig::new(role, vec![queue("heavy"), queue("default")]));
         config
@@ -342,9 +342,8 @@ mod tests {
     fn only_unlimited_queues_without_blocking_tasks_are_asked_for_more_than_can_start() {
         let ahead = Room { most: 10, at_once: 3, blocking: None, refuses_blocking: false };
         let mut limited = config(1, None);
-        limited
-            .queues
-            .insert(queue("heavy"), QueueConfig { max_concurrent: Some(100), ..QueueConfig::new(queue("heavy")) });
+        let heavy = QueueConfig { max_concurrent: Some(100), ..QueueConfig::new(queue("heavy")) };
+        limited.queues.insert(queue("heavy"), heavy.into());
         let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
         planner.follow(&limited);
         let ask = |planner: &mut ClaimPlanner, ahead| {

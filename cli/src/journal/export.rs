@@ -97,7 +97,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
     async fn configuration(&mut self) -> Result<()> {
         let config = self.engine.config().await?;
         for stats in first_queues(&**self.engine, usize::MAX).await? {
-            let settings = config.queues.get(&stats.queue).cloned();
+            let settings = config.queues.get(&stats.queue).map(|settings| (**settings).clone());
             self.add(&Entry::Queue(Queue { name: stats.queue, settings }))?;
         }
         for role in config.roles.values() {

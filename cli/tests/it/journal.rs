@@ -300,7 +300,7 @@ async fn what_differs_is_named_and_left_as_it_is() {
     for words in ["task high: another submission has this id", "queue mail has other settings"] {
         assert!(told.err.contains(words), "{words}: {told:?}");
     }
-    assert_eq!(engine.config().await.unwrap().queues[&queue("mail")], other);
+    assert_eq!(*engine.config().await.unwrap().queues[&queue("mail")], other);
     let kept = engine.get(&id("high")).await.unwrap().unwrap();
     assert_eq!((kept.version, engine.get(&id("mailed")).await.unwrap().is_some()), (2, true));
 }

@@ -243,7 +243,7 @@ pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
         let (known, unknown) = (settings_of(config, existing, &queue.name), Error::UnknownQueue(queue.name.clone()));
         mode.check(known.as_ref(), unknown, || format!("queue {}", queue.name))?;
         if known.as_ref() != Some(queue) {
-            config.queues.insert(queue.name.clone(), queue.clone());
+            config.queues.insert(queue.name.clone(), Arc::new(queue.clone()));
             check_room(&config.queues)?;
         }
         let field = format!("{QUEUE_FIELD}{}", queue.name);

@@ -1,5 +1,7 @@
 //! The configuration as fields of a hash: one per queue, role, routing rule and draining worker, with JSON as its value.
 
+use std::sync::Arc;
+
 use jobbers_common::{
     engine::{Error, Result},
     name::WorkerId,
@@ -50,7 +52,7 @@ pub(super) fn read_fields(fields: Vec<(String, Vec<u8>)>) -> Result<Config> {
             config.version = digits(&value)?;
         } else if field.starts_with(QUEUE_FIELD) {
             let queue: QueueConfig = read_json(&value)?;
-            config.queues.insert(queue.name.clone(), queue);
+            config.queues.insert(queue.name.clone(), Arc::new(queue));
         } else if field.starts_with(ROLE_FIELD) {
             let role: RoleConfig = read_json(&value)?;
             config.roles.insert(role.name.clone(), role);

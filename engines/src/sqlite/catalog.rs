@@ -25,7 +25,7 @@ pub(super) const ANY_VERSION: i64 = -1;
 pub(super) struct Catalog {
     pub(super) config: Arc<Config>,
     /// The queues with a limit across all workers.
-    pub(super) limited: Arc<HashMap<i64, QueueConfig>>,
+    pub(super) limited: Arc<HashMap<i64, Arc<QueueConfig>>>,
     /// The queues with limits by key or by task, or with gates left from earlier ones.
     pub(super) gated: Arc<HashMap<i64, Arc<QueueConfig>>>,
     /// The retention of queues that differ from the default.
@@ -42,7 +42,7 @@ impl Catalog {
         for (key, name, text) in rows::<(i64, String, String)>(conn, sql::CONFIGURED_QUEUES)? {
             let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             catalog.index(key, &queue, swept.contains(&key));
-            config.queues.insert(queue.name.clone(), queue);
+            config.queues.insert(queue.name.clone(), Arc::new(queue));
         }
         for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES)? {
             let role = match whole {
@@ -69,7 +69,7 @@ impl Catalog {
 
     /// Indexes the settings of a queue by its key. `is_swept`: claims are looking at all its gates again.
     fn index(&mut self, key: i64, queue: &QueueConfig, is_swept: bool) {
-        let limited = queue.is_limited().then(|| queue.clone());
+        let limited = queue.is_limited().then(|| Arc::new(queue.clone()));
         put(Arc::make_mut(&mut self.limited), key, limited);
         put(Arc::make_mut(&mut self.gated), key, (queue.is_gated() || is_swept).then(|| Arc::new(queue.clone())));
         let retention = Some(&queue.retention).filter(|retention| **retention != Retention::default());
@@ -92,7 +92,7 @@ impl Catalog {
     pub(super) fn with_settings(&self, key: i64, queue: &QueueConfig, is_swept: bool) -> Self {
         let mut config = Config::clone(&self.config);
         config.version += 1;
-        config.queues.insert(queue.name.clone(), queue.clone());
+        config.queues.insert(queue.name.clone(), Arc::new(queue.clone()));
         let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
         catalog.index(key, queue, is_swept);
         catalog

@@ -13,7 +13,6 @@ use jobbers_common::{
     limits::MAX_BATCH,
     metadata::Metadata,
     name::QueueName,
-    queue::QueueConfig,
     task::{Fence, NewTask, Task},
     time::{ManualClock, Timestamp},
     unique::{Unique, UniqueKey},
@@ -133,7 +132,7 @@ async fn the_configuration_counts_and_dead_letters_of_an_old_store_are_there() {
     let config = f.engine.config().await.unwrap();
     for old in before["config"]["queues"].as_array().unwrap() {
         let name: QueueName = serde_json::from_value(old["name"].clone()).unwrap();
-        let now = config.queues.get(&name).cloned().unwrap_or_else(|| QueueConfig::new(name));
+        let now = config.settings_of(&name).into_owned();
         assert_says(old, &serde_json::to_value(&now).unwrap(), now.name.as_str());
     }
     assert_says(&before["config"]["roles"], &json!(config.roles.values().collect::<Vec<_>>()), "roles");

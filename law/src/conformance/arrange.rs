@@ -26,6 +26,13 @@ pub async fn a_new_store_has_a_default_queue_and_role(f: Fixture) {
     assert_eq!((&config.queues, &config.roles, &config.routes), (&initial.queues, &initial.roles, &initial.routes));
 }
 
+pub async fn a_change_of_one_queue_copies_no_other(f: Fixture) {
+    let put = async |name| f.engine.put_queue(QueueConfig::new(queue(name)), PutMode::Create).await.unwrap();
+    put("a").await;
+    let (before, after) = (put("b").await, put("c").await);
+    assert!(Arc::ptr_eq(&before.queues[&queue("a")], &after.queues[&queue("a")]));
+}
+
 pub async fn a_queue_is_created_replaced_and_deleted(f: Fixture) {
     let plain = QueueConfig::new(queue("mail"));
     let full = QueueConfig {
@@ -38,7 +45,7 @@ pub async fn a_queue_is_created_replaced_and_deleted(f: Fixture) {
     f.engine.put_queue(plain.clone(), PutMode::Create).await.unwrap();
     assert!(matches!(f.engine.put_queue(plain, PutMode::Create).await, Err(Error::Exists(_))));
     let config = f.engine.put_queue(full.clone(), PutMode::Replace).await.unwrap();
-    assert_eq!(config.queues.get(&queue("mail")), Some(&full));
+    assert_eq!(*config.queues[&queue("mail")], full);
     assert_eq!(*f.engine.config().await.unwrap(), *config);
     assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Ok(Deleted::Done));
     assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Err(Error::UnknownQueue(queue("mail"))));
@@ -171,7 +178,11 @@ pub async fn a_change_of_what_changed_meanwhile_is_refused(f: Fixture) {
     f.engine.put_queue(limited.clone(), PutMode::Unchanged(read.clone())).await.unwrap();
     let late = f.engine.put_queue(paused, PutMode::Unchanged(read.clone())).await;
     assert_eq!(late, Err(Error::Changed("queue default".to_owned())));
-    assert_eq!(f.engine.config().await.unwrap().queues[&queue("default")], limited, "the first change stands");
+    assert_eq!(
+        f.engine.config().await.unwrap().queues[&queue("default")].as_ref(),
+        &limited,
+        "the first change stands"
+    );
     let unknown = QueueConfig::new(queue("mail"));
     let refused = f.engine.put_queue(unknown.clone(), PutMode::Unchanged(unknown)).await;
     assert_eq!(refused, Err(Error::UnknownQueue(queue("mail"))));
@@ -185,7 +196,7 @@ pub async fn a_change_of_what_changed_meanwhile_is_refused(f: Fixture) {
 
 pub async fn of_many_who_change_one_queue_none_is_overruled(f: Fixture) {
     let raise = async |engine: Arc<dyn Engine>| loop {
-        let read = engine.config().await.unwrap().queues[&queue("default")].clone();
+        let read = QueueConfig::clone(&engine.config().await.unwrap().queues[&queue("default")]);
         let raised = QueueConfig { max_per_worker: Some(read.max_per_worker.unwrap_or(0) + 1), ..read.clone() };
         match engine.put_queue(raised, PutMode::Unchanged(read)).await {
             Err(Error::Changed(_)) => {}

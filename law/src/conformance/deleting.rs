@@ -1,5 +1,7 @@
 //! Deleting queues and roles: on the condition that they have not changed, and that no worker serves them.
 
+use std::sync::Arc;
+
 use jobbers_common::{
     engine::{DeleteRole, Deleted, Error, PutMode},
     limits::MAX_BATCH,
@@ -32,7 +34,7 @@ pub async fn a_queue_that_changed_meanwhile_is_not_deleted(f: Fixture) {
     let refused = f.engine.delete_queue(&read.name, Some(paused.clone())).await;
     assert_eq!(refused, Err(Error::NotEmpty { queue: queue("mail"), live: 1 }));
     assert_eq!(f.engine.purge_queue(&read.name, 1).await, Ok(1));
-    assert_eq!(f.engine.config().await.unwrap().queues.get(&read.name), Some(&paused));
+    assert_eq!(*f.engine.config().await.unwrap().queues[&read.name], paused);
     assert_eq!(f.engine.delete_queue(&read.name, Some(paused)).await, Ok(Deleted::Done));
 }
 
@@ -67,7 +69,7 @@ pub async fn of_a_change_and_a_deletion_at_once_one_is_refused(f: Fixture) {
         let stands = f.engine.config().await.unwrap().queues.get(&read.name).cloned();
         match (put, deleted) {
             (Ok(_), Err(Error::Changed(_))) => {
-                assert_eq!(stands, Some(changed), "the change stands");
+                assert_eq!(stands, Some(Arc::new(changed)), "the change stands");
                 f.engine.delete_queue(&read.name, None).await.unwrap();
             }
             (Err(Error::UnknownQueue(_)), Ok(Deleted::Done)) => assert_eq!(stands, None),

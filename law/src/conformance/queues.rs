@@ -49,7 +49,7 @@ pub async fn a_queue_created_twice_is_one_queue(f: Fixture) {
     f.engine.put_queue(paused.clone(), PutMode::Replace).await.unwrap();
     f.submit(vec![task_in("a", "mail")]).await;
     create(&f, &["mail", "default", "new"]).await;
-    assert_eq!(f.engine.config().await.unwrap().queues.get(&queue("mail")), Some(&paused), "its settings stay");
+    assert_eq!(*f.engine.config().await.unwrap().queues[&queue("mail")], paused, "its settings stay");
     assert!(f.claim_from(&["mail"], 1).await.is_empty());
     assert_eq!(f.stats("mail").await.accepted, 1, "its tasks stay");
     let names: Vec<QueueName> = f.all_stats().await.into_iter().map(|stats| stats.queue).collect();

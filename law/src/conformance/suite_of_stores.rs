@@ -80,6 +80,7 @@ macro_rules! conformance_of_stores {
         );
         $crate::conformance_group!($open, arrange:
             a_new_store_has_a_default_queue_and_role
+            a_change_of_one_queue_copies_no_other
             a_queue_is_created_replaced_and_deleted
             putting_what_is_there_changes_nothing
             a_version_grows_with_each_change

@@ -52,7 +52,7 @@ impl State {
         }
         self.queues.insert(queue.name.clone());
         Ok(self.change(|config| {
-            config.queues.insert(queue.name.clone(), queue);
+            config.queues.insert(queue.name.clone(), Arc::new(queue));
         }))
     }
 
