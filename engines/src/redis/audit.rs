@@ -54,11 +54,9 @@ enum Piece {
 impl Piece {
     /// The piece after it, at present.
     async fn next(self, store: &Store) -> Result<Option<Self>> {
-        let queue_from = async |from| queues::next(store, from).await;
         Ok(match self {
-            Self::Place(queue, part) if part + 1 < PARTS.len() => Some(Self::Place(queue, part + 1)),
-            Self::Place(queue, _) => Some(Self::first_place(queue_from(From::After(&queue)).await?)),
-            Self::Tasks => Some(Self::first_place(queue_from(From::Start).await?)),
+            Self::Place(queue, part) => Some(Self::first_place(store, part, From::After(&queue)).await?),
+            Self::Tasks => Some(Self::first_place(store, 0, From::Start).await?),
             Self::Beside(hash) if hash + 1 < BESIDE.len() => Some(Self::Beside(hash + 1)),
             Self::Beside(_) => Some(Self::Keys),
             Self::Keys => Some(Self::Outbox),
@@ -82,9 +80,23 @@ impl Piece {
         }
     }
 
-    /// The first part of a queue; after the last queue, the piece that follows the queues.
-    fn first_place(queue: Option<QueueName>) -> Self {
-        queue.map_or(Self::Beside(0), |queue| Self::Place(queue, 0))
+    /// The next queue that has a part, or the first that has a later one; after these, the piece that follows. Queues
+    /// without are passed a thousand in a call.
+    async fn first_place(store: &Store, part: usize, from: From<'_>) -> Result<Self> {
+        let mut walked = queues::with_part(store, PARTS[part], from, 1).await?;
+        let mut part = part;
+        loop {
+            if let Some(queue) = walked.names.into_iter().next() {
+                return Ok(Self::Place(queue, part));
+            }
+            let from = walked.next.as_ref().map_or(From::Start, From::At);
+            if walked.next.is_none() {
+                part += 1;
+            }
+            let Some(letter) = PARTS.get(part) else { break };
+            walked = queues::with_part(store, letter, from, 1).await?;
+        }
+        Ok(Self::Beside(0))
     }
 
     /// Its name in the script: the kind, and the queue, hash or board.

@@ -78,7 +78,7 @@ impl Queues {
 pub(super) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
     match part {
         "l" | "s" | "f" => holders(store, part, from, limit).await,
-        _ => named(store, part, from, limit).await,
+        _ => with_part(store, part, from, limit).await,
     }
 }
 
@@ -108,8 +108,8 @@ async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Res
     Ok(Queues { names, next })
 }
 
-/// By all names, of which it checks a bounded number.
-async fn named(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+/// By all names, of which it checks a bounded number. It uses no index, so it also finds what an index has lost.
+pub(super) async fn with_part(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
     let add = |command: &mut Cmd| {
         command.arg(from.bound()).arg(limit).arg(part);
     };

@@ -2,7 +2,7 @@
 -- Names of queues, in their order.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 where to begin: `-`, `[name` or `(name`, 3 a limit,
--- 4 what they must have: r ready tasks, d waiting ones, or nothing.
+-- 4 what they must have: the letter of a part (keys.rs), r for ready tasks wherever they stand, or nothing.
 -- Returns {the name at which the walk goes on, or nothing at its end, names, …}.
 
 -- include base
