@@ -53,7 +53,9 @@ pub use self::{
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error, Result},
     keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
-    look::{Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
+    look::{
+        Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter, Trouble,
+    },
     parents::{Parent, Parents, ParentsRequest},
     schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},

@@ -229,6 +229,7 @@ impl Engine for ModelEngine {
             store: "model:".to_owned(),
             durability: "none: memory only".to_owned(),
             warnings: Vec::new(),
+            troubles: Vec::new(),
             now: self.clock.now(),
             outbox: self.step(|state, _| state.outbox.len() as u64),
             tombstones: TombstoneHealth { count: self.step(|state, _| state.tombstones.len() as u64), cut_at: None },

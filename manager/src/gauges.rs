@@ -11,12 +11,12 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    engine::{Engine, Health, Result, boards::Boards},
+    engine::{Engine, Health, Result, Trouble, boards::Boards},
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, SCHEMAS_UNCHECKED, TOMBSTONES,
-            WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+            CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, SCHEMAS_UNCHECKED,
+            STORE_TROUBLE, TOMBSTONES, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
         },
     },
     name::QueueName,
@@ -62,6 +62,7 @@ struct Reading {
     now: Timestamp,
     outbox: u64,
     tombstones: u64,
+    troubles: Vec<Trouble>,
     queues: QueueReading,
     workers: Vec<RegisteredWorker>,
     workflows: WorkflowReading,
@@ -78,7 +79,7 @@ impl Gauges {
     /// Reads the store. What was read before is kept on a failure: better old than none, and the failure is counted.
     pub(crate) async fn read(&self, engine: &dyn Engine, boards: &dyn Boards) -> Result<()> {
         *self.read_at.lock() = Some(Instant::now());
-        let Health { now, outbox, tombstones, .. } = engine.health().await?;
+        let Health { now, outbox, tombstones, troubles, .. } = engine.health().await?;
         let queues = QueueReading::read(engine, now).await?;
         let workers = engine.workers().await?;
         let workflows = WorkflowReading::read(engine).await?;
@@ -90,7 +91,7 @@ impl Gauges {
             Err(error) => (before.cloned().unwrap_or_default(), Err(error)),
         };
         let tombstones = tombstones.count;
-        let reading = Reading { now, outbox, tombstones, queues, workers, workflows, boards };
+        let reading = Reading { now, outbox, tombstones, troubles, queues, workers, workflows, boards };
         self.latest.store(Some(Arc::new(reading)));
         done
     }
@@ -115,6 +116,15 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
     let app = Arc::downgrade(app);
     queues::observe(&app, meter);
     TOMBSTONES.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.tombstones as f64, &[])));
+    STORE_TROUBLE.gauge(
+        meter,
+        with_reading(&app, |reading, gauge| {
+            for trouble in Trouble::ALL {
+                let is_there = reading.troubles.contains(&trouble);
+                gauge.observe(f64::from(u8::from(is_there)), &[KeyValue::new("trouble", trouble.as_str())]);
+            }
+        }),
+    );
     DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
     QUEUE_PAUSED.gauge(
         meter,

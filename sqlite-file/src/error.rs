@@ -1,6 +1,6 @@
 //! How a file can fail: maps SQLite's many codes to the few kinds that its users distinguish.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// The result of an operation on a file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -48,7 +48,10 @@ pub enum ErrorKind {
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+        // Extending the index of the log fails where the disk is full.
+        let is_index_full = error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE);
         let kind = match (&error, error.sqlite_error_code()) {
+            _ if is_index_full => ErrorKind::Full,
             (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => ErrorKind::Locked,
             (_, Some(ErrorCode::DiskFull)) => ErrorKind::Full,
             (_, Some(ErrorCode::ReadOnly)) => ErrorKind::ReadOnly,
@@ -65,8 +68,6 @@ impl From<rusqlite::Error> for Error {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::ffi;
-
     use super::*;
 
     #[test]
@@ -75,6 +76,7 @@ mod tests {
             (ffi::SQLITE_BUSY, ErrorKind::Locked),
             (ffi::SQLITE_IOERR, ErrorKind::Other),
             (ffi::SQLITE_FULL, ErrorKind::Full),
+            (ffi::SQLITE_IOERR_SHMSIZE, ErrorKind::Full),
             (ffi::SQLITE_READONLY, ErrorKind::ReadOnly),
             (ffi::SQLITE_CANTOPEN, ErrorKind::CannotOpen),
             (ffi::SQLITE_CORRUPT, ErrorKind::Corrupt),

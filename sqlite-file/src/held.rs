@@ -86,12 +86,13 @@ pub(crate) fn note(path: &Path, creates: bool) -> io::Result<()> {
             Ok(_) | Err(_) => {}
         }
     }
-    registry.paths.insert(real(path));
+    registry.paths.insert(without_links(path));
     Ok(())
 }
 
 /// The path without links; that of a missing file by its folder.
-fn real(path: &Path) -> PathBuf {
+#[must_use]
+pub fn without_links(path: &Path) -> PathBuf {
     let of_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(folder.canonicalize().ok()?.join(path.file_name()?))
@@ -104,7 +105,8 @@ fn real(path: &Path) -> PathBuf {
 #[must_use]
 pub fn exposure(path: &Path) -> Option<String> {
     let mode_of = |file: PathBuf| Some((fs::metadata(&file).ok()?.mode() & 0o777, file));
-    let (mode, file) = files_of(&real(path)).into_iter().filter_map(mode_of).find(|(mode, _)| mode & 0o007 != 0)?;
+    let (mode, file) =
+        files_of(&without_links(path)).into_iter().filter_map(mode_of).find(|(mode, _)| mode & 0o007 != 0)?;
     let (file, base) = (file.display(), path.display());
     Some(format!("every user of this machine may open {file} (mode {mode:o}): run chmod 600 {base}*"))
 }
@@ -116,7 +118,8 @@ pub(crate) struct Held(Vec<Identity>);
 impl Held {
     /// The files of the database at `path` that exist.
     pub(crate) fn of(path: &Path) -> Self {
-        let files: Vec<Identity> = files_of(&real(path)).iter().filter_map(|path| identity(path).ok()).collect();
+        let files: Vec<Identity> =
+            files_of(&without_links(path)).iter().filter_map(|path| identity(path).ok()).collect();
         registry().open.extend_from_slice(&files);
         Self(files)
     }

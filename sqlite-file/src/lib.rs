@@ -18,10 +18,10 @@ mod statements;
 pub use self::{
     connection::Settings,
     error::{Error, ErrorKind, Result},
-    held::{close, exposure, is_held},
+    held::{close, exposure, is_held, without_links},
     in_place::{Adrift, OpenFiles},
-    log::{LOG_BYTES, check_not_emptied, close_quietly, cut_log, index_of, is_log_at_rest, log_of},
-    quota::Quota,
+    log::{LOG_BYTES, check_not_emptied, close_quietly, copy_log, cut_log, index_of, is_log_at_rest, log_of},
+    quota::{Quota, free_bytes},
     schema::{Schema, is_empty},
     statements::{count_statements, find_statement},
 };

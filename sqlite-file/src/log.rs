@@ -48,9 +48,21 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// # Errors
 /// Those of SQLite.
 pub fn cut_log(conn: &Connection, within: Duration) -> Result<bool> {
+    copy(conn, "PRAGMA wal_checkpoint(TRUNCATE)", within)
+}
+
+/// The same, but the log keeps its length and the room it has on the disk. It is written from its beginning next.
+///
+/// # Errors
+/// Those of SQLite.
+pub fn copy_log(conn: &Connection, within: Duration) -> Result<bool> {
+    copy(conn, "PRAGMA wal_checkpoint(RESTART)", within)
+}
+
+fn copy(conn: &Connection, statement: &str, within: Duration) -> Result<bool> {
     let usual = Duration::from_millis(pragma(conn, "busy_timeout")?.unsigned_abs());
     conn.busy_timeout(within)?;
-    let busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    let busy = conn.query_row(statement, [], |row| row.get::<_, i64>(0));
     conn.busy_timeout(usual)?;
     Ok(busy? == 0)
 }
@@ -134,7 +146,10 @@ mod tests {
         reads.query_row("SELECT count(*) FROM t", [], |_| Ok(())).unwrap();
         let log_bytes = || fs::metadata(log_of(&path)).unwrap().len();
         assert!(cut_log(&conn, Duration::ZERO) == Ok(false) && log_bytes() > 0);
+        assert_eq!(copy_log(&conn, Duration::ZERO), Ok(false));
         drop(reads);
+        let before = log_bytes();
+        assert!(copy_log(&conn, Duration::ZERO) == Ok(true) && log_bytes() == before);
         assert!(cut_log(&conn, Duration::ZERO) == Ok(true) && log_bytes() == 0);
         assert_eq!(pragma(&conn, "busy_timeout"), Ok(1_234));
     }

@@ -85,6 +85,14 @@ fn used_bytes(conn: &Connection) -> Result<u64> {
     Ok(pages * size(conn, "page_size")?)
 }
 
+/// How many bytes of the file deletions have left free, so that the file need not grow.
+///
+/// # Errors
+/// Those of SQLite.
+pub fn free_bytes(conn: &Connection) -> Result<u64> {
+    Ok(size(conn, "freelist_count")? * size(conn, "page_size")?)
+}
+
 fn size(conn: &Connection, name: &str) -> Result<u64> {
     Ok(pragma(conn, name)?.unsigned_abs())
 }

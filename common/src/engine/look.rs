@@ -188,6 +188,32 @@ pub async fn first_queues(engine: &dyn Engine, most: usize) -> Result<Vec<QueueS
     Ok(queues)
 }
 
+/// What is wrong with a store, for an alert; a warning of [`Health`] says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Some of it can't be read.
+    Damaged,
+    /// It takes no tasks in.
+    Full,
+    /// It lacks commits that were acknowledged.
+    CommitsMissing,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Damaged, Self::Full, Self::CommitsMissing];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Damaged => "damaged",
+            Self::Full => "full",
+            Self::CommitsMissing => "commits_missing",
+        }
+    }
+}
+
 /// What the store is and what it promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
@@ -199,6 +225,8 @@ pub struct Health {
     pub durability: String,
     /// Things an operator should mend, e.g. persistence that is off.
     pub warnings: Vec<String>,
+    /// Those of them for which an alert fires.
+    pub troubles: Vec<Trouble>,
     /// The store's present.
     pub now: Timestamp,
     /// Copies on the outbox: dead letters that no archive has written down yet.

@@ -71,6 +71,8 @@ attributes! {
     STATE = "state", 8, "of a worker, of a run of a workflow or of its nodes: see the metric's sentence";
     /// The workflow.
     WORKFLOW = "workflow", MOST_WORKFLOWS, "the workflow's name; `_unnamed` for runs without one, `_other` past the bound";
+    /// What is wrong with the store.
+    TROUBLE = "trouble", 3, "`damaged`, `full` or `commits_missing`";
     /// A chore of the manager.
     CHORE = "chore", 8, "`promote`, `reclaim`, `prune` or `observe`";
     /// A pass of the cleaner.

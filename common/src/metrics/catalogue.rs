@@ -4,8 +4,8 @@ use super::{
     Attribute, Kind, Metric, Service,
     attribute::{
         ACTION, BOARD, CALL, CHORE, CODE, ENGINE, ERROR, GROUP, LIMIT, METHOD, MOST_NAMES, MOST_WORKFLOWS, NEXT,
-        OPERATION, OUTCOME, PASS, QUEUE, REASON, ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, VERSION,
-        WORKFLOW,
+        OPERATION, OUTCOME, PASS, QUEUE, REASON, ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, TROUBLE,
+        VERSION, WORKFLOW,
     },
 };
 
@@ -228,6 +228,8 @@ catalogue! {
         "How long calls to the store took, failed ones too; `wait` and `await_finished`, which wait for something to happen, are not measured.";
     ENGINE_ERRORS: Counter "jobbers.engine.errors", "{call}", [ENGINE, OPERATION, ERROR], 512, &[], EVERY,
         "Calls to the store that failed, by the kind of failure. `unavailable`, `full`, `read_only` and `corrupt` are the store's trouble; the others are answers.";
+    STORE_TROUBLE: Gauge "jobbers.store.trouble", "", [TROUBLE], 3, &[], MANAGER,
+        "1 while something is wrong with the store, else 0: some of it can't be read, it takes no tasks in, or it lacks commits that were acknowledged. `GET /health/ready` says more. Take the `max`.";
 
     // ---- manager ----
     HTTP_REQUEST_DURATION: Histogram "jobbers.http.request.duration", "s", [METHOD, ROUTE, STATUS_CODE], 2_000, CALL_S, MANAGER,

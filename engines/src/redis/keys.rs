@@ -71,6 +71,7 @@
 //! | `board:l:<board>` | sorted set | label and revision of its tasks, all with the score 0 |
 //! | `board:w:<board>` | hash | group: the revision at which it last received a task, or one of it became earlier |
 //! | `board:m:<board>` | set | the marks under which commits were applied |
+//! | `emptied` | time | when a process that had used the store found none in its place; an operator deletes it |
 //! | `schema` | number | the version of all this |
 //!
 //! The strings inside are described in `layout.rs`.
@@ -105,6 +106,11 @@ pub(super) fn shard(prefix: &str) -> String {
 /// The key of the definitions of workflows, which no script reads: they may be large.
 pub(super) fn definitions(shard: &str) -> String {
     format!("{shard}workflows:definitions")
+}
+
+/// The key that says when the store was found emptied.
+pub(super) fn emptied(shard: &str) -> String {
+    format!("{shard}emptied")
 }
 
 /// The channel of one process: `wake <worker>`, `done <id or group> …`.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
     engine::{
-        DeadTask, Error, Health, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result,
+        DeadTask, Error, Health, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result, Trouble,
         look::validate_limit,
     },
     gate::{Gate, ShutGate},
@@ -19,6 +19,7 @@ use redis::{Cmd, FromRedisValue, Value};
 use super::{
     dead,
     failure::malformed,
+    keys,
     layout::FIRST_NUMBER_AT,
     queues::{self, From},
     record::{read_suspicion, time},
@@ -192,6 +193,10 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
     }
     let number = |name: &str| field(name).parse::<u64>().unwrap_or_default();
     let (used, most) = (number("used_memory"), number("maxmemory"));
+    let mut troubles = Vec::new();
+    if most > 0 && used >= most {
+        troubles.push(Trouble::Full);
+    }
     if most > 0 && used.saturating_mul(10) >= most.saturating_mul(9) {
         let share = used.saturating_mul(100) / most;
         warnings.push(format!(
@@ -208,8 +213,34 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
     // A user without permission for this command gets no warning.
     let counter: Option<i64> = ask(store, &["GET", &format!("{}c", store.shard)]).await.unwrap_or_default();
     warnings.extend(counter.and_then(|counter| clock_warning(counter, now)));
+    // A process that only looks finds the store gone as well, and notes nothing.
+    let emptied: Option<i64> = ask(store, &["GET", &keys::emptied(&store.shard)]).await.unwrap_or_default();
+    if let Some(at) = emptied {
+        troubles.push(Trouble::CommitsMissing);
+        warnings.push(emptied_warning(store, now.since(Timestamp::from_micros(at))));
+    }
     let tombstones = tombstones::health(store).await?;
-    Ok(Health { engine: "redis", store: store.address.clone(), durability, warnings, now, outbox, tombstones })
+    Ok(Health {
+        engine: "redis",
+        store: store.address.clone(),
+        durability,
+        warnings,
+        troubles,
+        now,
+        outbox,
+        tombstones,
+    })
+}
+
+/// The warning that the server has lost the store.
+fn emptied_warning(store: &Store, ago: Duration) -> String {
+    let minutes = ago.as_secs() / 60;
+    format!(
+        "the Redis server lost the whole store, found {minutes} minutes ago: its keys were deleted (FLUSHALL, FLUSHDB), it started \
+         without what it had written, or the address leads to another server or database. Every task that was acknowledged \
+         before is missing. Restore a backup, or accept it: redis-cli DEL '{}'",
+        keys::emptied(&store.shard)
+    )
 }
 
 /// The clock may be so far behind the counter without a warning.

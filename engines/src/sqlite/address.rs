@@ -1,4 +1,5 @@
-//! The address of an embedded store: `sqlite://PATH?synchronous=full|normal&max_bytes=N`, or `sqlite::memory:`.
+//! The address of an embedded store: `sqlite://PATH?synchronous=full|normal&max_bytes=N&reserve_bytes=N`, or
+//! `sqlite::memory:`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,8 @@ use percent_encoding::percent_decode_str;
 
 /// The smallest quota with room for the schema and a little work.
 const MIN_MAX_BYTES: u64 = 1024 * 1024;
+/// The smallest reserve with room for the log of a few transactions.
+const MIN_RESERVE_BYTES: u64 = 1024 * 1024;
 
 /// Where the store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub(super) struct Address {
     pub(super) synchronous: Synchronous,
     /// How large the file may grow, in bytes.
     pub(super) max_bytes: Option<u64>,
+    /// How much room is kept for a full disk, in bytes: 0 is none, `None` as much as is usual ([`super::reserve`]).
+    pub(super) reserve_bytes: Option<u64>,
 }
 
 impl Address {
@@ -63,8 +68,8 @@ impl Address {
         let config =
             |problem: String| Error::Config(format!("{url:?} is not the address of a SQLite store: {problem}"));
         let (place, query) = url.split_once('?').unwrap_or((url, ""));
-        let mut address =
-            Self { place: parse_place(place).map_err(config)?, synchronous: Synchronous::default(), max_bytes: None };
+        let place = parse_place(place).map_err(config)?;
+        let mut address = Self { place, synchronous: Synchronous::default(), max_bytes: None, reserve_bytes: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             address.set(pair).map_err(config)?;
         }
@@ -91,7 +96,13 @@ impl Address {
                     max_bytes.ok_or_else(|| format!("max_bytes is a number from {MIN_MAX_BYTES}, not {value:?}"))?,
                 );
             }
-            _ => return Err(format!("it takes synchronous and max_bytes, not {key:?}")),
+            ("reserve_bytes", text) => {
+                let reserve_bytes = text.parse().ok().filter(|bytes| *bytes == 0 || *bytes >= MIN_RESERVE_BYTES);
+                self.reserve_bytes = Some(reserve_bytes.ok_or_else(|| {
+                    format!("reserve_bytes is 0 or a number from {MIN_RESERVE_BYTES}, not {value:?}")
+                })?);
+            }
+            _ => return Err(format!("it takes synchronous, max_bytes and reserve_bytes, not {key:?}")),
         }
         Ok(())
     }
@@ -152,7 +163,8 @@ mod tests {
     #[test]
     fn the_default_is_durable_and_without_a_quota() {
         let address = Address::parse("sqlite://a.db").unwrap();
-        assert_eq!((address.synchronous, address.max_bytes), (Synchronous::Full, None));
+        assert_eq!((address.synchronous, address.max_bytes, address.reserve_bytes), (Synchronous::Full, None, None));
+        assert_eq!(Address::parse("sqlite://a.db?reserve_bytes=0").unwrap().reserve_bytes, Some(0));
         let address = Address::parse("sqlite://a.db?synchronous=NORMAL&max_bytes=2000000").unwrap();
         assert_eq!((address.synchronous, address.max_bytes), (Synchronous::Normal, Some(2_000_000)));
     }
@@ -161,6 +173,7 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_what_to_write() {
         assert!(refused("sqlite://a.db?synchronous=off").contains("full or normal"));
         assert!(refused("sqlite://a.db?max_bytes=12").contains("1048576"));
+        assert!(refused("sqlite://a.db?reserve_bytes=12").contains("0 or a number from 1048576"));
         assert!(refused("sqlite://a.db?cache=shared").contains("\"cache\""));
         assert!(refused("sqlite:a.db").contains("sqlite://PATH"));
         assert!(refused("sqlite://").contains("no file"));

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use super::{
     address::{Address, Place, Synchronous},
     error::OrStore,
+    log_length::PAGE_BYTES,
     schema::SCHEMA,
     steps::StepCounter,
 };
@@ -18,8 +19,9 @@ const SETTINGS: Settings = Settings { busy_timeout: Duration::from_secs(5), stat
 /// The writer's page cache, in KiB. It is not larger because a commit that rebalanced a tree walks the whole cache, and
 /// the operating system caches the other pages.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
-/// After how many pages the log is copied into the database: 16 MiB.
-const CHECKPOINT_PAGES: i64 = 4_000;
+/// After how many pages the log is copied into the database: 16 MiB; and the fewest, with a small reserve.
+const CHECKPOINT_PAGES: u64 = 4_000;
+const FEWEST_CHECKPOINT_PAGES: u64 = 100;
 /// How long cutting the log waits for readers of the log.
 pub(super) const CUT_WITHIN: Duration = Duration::from_millis(500);
 
@@ -68,7 +70,7 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
     // Statements delete the records of a task or a queue: see `removal`.
     set(&conn, "foreign_keys", false)?;
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
-    set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES.cast_signed())?;
     let is_new = is_empty(&conn).or_store()?;
     SCHEMA.migrate(&conn).or_store()?;
     if is_new && matches!(address.place, Place::File(_)) {
@@ -76,6 +78,12 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
         cut_log(&conn, CUT_WITHIN).or_store()?;
     }
     Ok(conn)
+}
+
+/// Copies the log into the database as soon as it has this many bytes, if that is earlier than usual.
+pub(super) fn copy_log_at(conn: &Connection, bytes: u64) -> Result<()> {
+    let pages = (bytes / PAGE_BYTES).clamp(FEWEST_CHECKPOINT_PAGES, CHECKPOINT_PAGES);
+    set(conn, "wal_autocheckpoint", pages.cast_signed())
 }
 
 /// Counts the steps of a connection's transactions ([`crate::OpenOptions::steps`]).

@@ -15,7 +15,7 @@ impl Damage {
         let Err(Error::Corrupt(why)) = answer else { return };
         let mut first = self.0.lock();
         if first.is_none() {
-            tracing::error!(why, "the store is damaged: `jobbers doctor` says where");
+            tracing::error!(why, "the store is damaged: `jobbers doctor` says where. Restore a backup");
             *first = Some((SystemTime::now(), why.clone()));
         }
     }
@@ -25,6 +25,9 @@ impl Damage {
         let first = self.0.lock();
         let (at, why) = first.as_ref()?;
         let minutes = at.elapsed().unwrap_or_default().as_secs() / 60;
-        Some(format!("the store is damaged, first met {minutes} minutes ago: {why}. `jobbers doctor` says where"))
+        Some(format!(
+            "the store is damaged, first met {minutes} minutes ago: {why}. `jobbers doctor` says where. Stop all processes, \
+             keep a copy of the files, and restore a backup"
+        ))
     }
 }

@@ -6,9 +6,10 @@ use jobbers_sqlite_file::{Error as FileError, ErrorKind};
 /// The error in the store's words.
 pub(super) fn in_words_of_the_store(FileError { kind, text }: FileError) -> Error {
     match kind {
-        // What the operator must do: unlike a quota, a full disk leaves no reserve.
+        // What the operator must do: what the reserve of the store held is used up, or it has none.
         ErrorKind::Full => Error::Full(format!(
-            "no room is left on its disk: {text}. Free some: settling and deleting need room for the log as well"
+            "no room is left on its disk: {text}. Free some: the reserve for settling and deleting is used up, or there \
+             is none"
         )),
         ErrorKind::OverQuota => Error::Full(format!("{text}. What is there drains; prune, or raise max_bytes")),
         ErrorKind::ReadOnly => Error::ReadOnly(text),

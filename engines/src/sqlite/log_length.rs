@@ -5,10 +5,11 @@ use rusqlite::{Connection, ffi};
 
 use super::error::OrStore;
 
-/// The lengths of the parts of a log, by SQLite's file format, with the page size that a store is created with.
+/// The lengths of the parts of a log, by SQLite's file format.
 const LOG_HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: u64 = 24;
-const PAGE_BYTES: u64 = 4_096;
+/// The page size that a store is created with.
+pub(super) const PAGE_BYTES: u64 = 4_096;
 
 /// Whether the log is as long as its index says. Both are compared again while another process changes them.
 pub(super) fn log_is_whole(conn: &Connection, bytes: impl Fn() -> u64) -> Result<bool> {

@@ -7,7 +7,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use jobbers_common::engine::{Error, Result};
-use jobbers_sqlite_file::{OpenFiles, Quota};
+use jobbers_sqlite_file::{OpenFiles, Quota, without_links};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -20,7 +20,9 @@ use super::{
     error::OrStore,
     heartbeats::Heartbeats,
     mark::Mark,
+    page_check,
     readers::Readers,
+    reserve::Reserve,
     stall::Stall,
     waiters::Waiters,
     watch::{Lookout, Watch},
@@ -43,8 +45,22 @@ impl SqliteEngine {
     fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
         let address = Address::parse(url)?;
         let is_new = address.path().is_none_or(|path| !path.exists());
-        let mut conn =
-            if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
+        let reserve =
+            address.path().map(|path| Reserve::of(&without_links(path), address.reserve_bytes)).unwrap_or_default();
+        let mut conn = loop {
+            let open = if options.must_exist { connection::open_existing } else { connection::open_writer };
+            match open(&address) {
+                // Opening writes too: the index of the log, a migration.
+                Err(Error::Full(_)) if reserve.release() => {}
+                opened => break opened?,
+            }
+        };
+        if let Some(bytes) = reserve.log_bytes() {
+            connection::copy_log_at(&conn, bytes)?;
+        }
+        if !options.must_exist {
+            reserve.restore();
+        }
         let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
         quota.set(&conn).or_store()?;
         let files = address.path().map(|path| OpenFiles::of(path, CUT_WITHIN)).transpose().or_store()?;
@@ -72,10 +88,14 @@ impl SqliteEngine {
             heartbeats: Heartbeats::of(file.as_deref()),
             mark,
             damage: Damage::default(),
+            reserve,
             steps: options.steps,
             tombstones: options.tombstones,
         });
         connection::count_steps(&mut conn, shared.steps.as_ref())?;
+        if let Some(warning) = shared.reserve.warning() {
+            tracing::warn!("{warning}");
+        }
         if let Some(missing) = missing {
             tracing::error!("{}", missing.warning(file.as_deref().unwrap_or(Path::new(""))));
         }
@@ -83,10 +103,15 @@ impl SqliteEngine {
             (Some(file), Some(signals)) => Some(Lookout::start(file, Arc::clone(&shared), signals)?),
             _ => None,
         };
+        let page_check = match &file {
+            // A caller that examines the store reads all of it.
+            Some(file) if !is_new && !options.must_exist => Some(page_check::start(file, Arc::clone(&shared))?),
+            _ => None,
+        };
         let notifier = CommitNotifier::of(file.as_deref());
         let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
         let writer = Writer::start(conn, Arc::clone(&shared), quota, notifier)?;
         announce(&address.shown(), is_new);
-        Ok(Self { address, quota, shared, writer, readers, lookout })
+        Ok(Self { address, quota, shared, writer, readers, lookout, page_check })
     }
 }

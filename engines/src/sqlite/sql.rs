@@ -112,7 +112,8 @@ mod tests {
     };
 
     fn store() -> Connection {
-        let address = Address { place: Place::Memory, synchronous: Synchronous::Full, max_bytes: None };
+        let address =
+            Address { place: Place::Memory, synchronous: Synchronous::Full, max_bytes: None, reserve_bytes: None };
         connection::open_writer(&address).unwrap()
     }
 

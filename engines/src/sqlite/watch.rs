@@ -21,7 +21,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::WorkerId,
 };
-use jobbers_sqlite_file::{cut_log, is_log_at_rest};
+use jobbers_sqlite_file::{copy_log, cut_log, is_log_at_rest};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
@@ -87,6 +87,11 @@ impl Watch {
         self.signal();
     }
 
+    /// Whether the threads of the store are to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::SeqCst)
+    }
+
     fn signal(&self) {
         if let Some(signal) = &self.signal {
             // A full channel holds a signal already.
@@ -130,29 +135,32 @@ impl Lookout {
                     if signalled.is_ok() {
                         lookout.keep_watch(&signals);
                     }
-                    lookout.write_back_at_rest();
+                    lookout.look_after_file();
                 }
                 lookout.shared.files.before_closing(&lookout.conn);
             })
             .map_err(|error| Error::unavailable(format!("the store's watch can't be started: {error}")))
     }
 
-    /// Copies the log into the database and cuts it, once no process has written for a while, so that a store at rest is
-    /// wholly in its own file.
-    fn write_back_at_rest(&mut self) {
+    /// Makes the reserve whole as soon as the disk has room again. Copies the log into the database and cuts it, once no
+    /// process has written for a while, so that a store at rest is wholly in its own file.
+    fn look_after_file(&mut self) {
         let now = Instant::now();
         if now < self.rest_at || self.shared.files.check().is_err() {
             return;
         }
         self.rest_at = now + LOOK_AT_REST;
+        let is_disk_full = self.shared.reserve.is_in_use() && self.shared.reserve.is_used_up();
         if is_log_at_rest(&self.path, WRITTEN_BACK_AFTER) {
-            let cut = cut_log(&self.conn, Duration::ZERO);
+            // On a full disk it keeps its room, which another program would take.
+            let copy = if is_disk_full { copy_log } else { cut_log };
+            let cut = copy(&self.conn, Duration::ZERO);
             tracing::debug!(?cut, "the store rests; its log is written back");
         }
     }
 
     fn is_stopped(&self) -> bool {
-        self.shared.watch.is_stopped.load(Ordering::SeqCst)
+        self.shared.watch.is_stopped()
     }
 
     /// Watches until no caller has waited for a while.
@@ -169,7 +177,7 @@ impl Lookout {
             if let Err(error) = self.look() {
                 tracing::debug!(%error, "looking for other processes' commits failed");
             }
-            self.write_back_at_rest();
+            self.look_after_file();
             thread::sleep(PAUSE);
             if signals.recv_timeout(self.next_look()) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
                 return;

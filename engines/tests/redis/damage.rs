@@ -1,12 +1,12 @@
 //! Stores of another version, and stores changed by another program.
 
 use jobbers_common::{
-    engine::{DeadTask, Engine, Error, Outcome, PutMode, SettleAnswer},
+    engine::{DeadTask, Engine, Error, Outcome, PutMode, SettleAnswer, Trouble},
     lifecycle::Status,
     queue::QueueConfig,
 };
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
-use jobbers_law::conformance::{DONE, failure, ids, queue, task};
+use jobbers_law::conformance::{DONE, Fixture, failure, ids, queue, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::{connect, submit};
@@ -52,6 +52,30 @@ async fn who_only_looks_makes_no_store() {
     assert_eq!(server.command("FLUSHDB"), "+OK\r\n");
     says_so(looking.config().await.map(drop));
     assert_eq!(server.command("DBSIZE"), ":0\r\n");
+}
+
+#[tokio::test]
+async fn a_store_that_was_emptied_under_a_process_says_so_until_it_is_accepted() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a"]).await;
+    let troubles = async |f: &Fixture| f.engine.health().await.unwrap().troubles;
+    assert!(troubles(&f).await.is_empty());
+    assert_eq!(server.command("FLUSHDB"), "+OK\r\n");
+    // A worker that asks for tasks finds that its store is gone, and sets it up again.
+    assert!(f.claim(1).await.is_empty());
+    f.submit_ids(&["b"]).await;
+    // A process that starts now never saw the first store.
+    let later = connect(&server.url()).await;
+    for f in [&f, &later] {
+        assert_eq!(troubles(f).await, [Trouble::CommitsMissing]);
+        let warnings = f.engine.health().await.unwrap().warnings;
+        let said = warnings.iter().find(|warning| warning.contains("lost the whole store")).unwrap();
+        assert!(said.contains("redis-cli DEL 'jobbers:{0}:emptied'"), "{said}");
+    }
+    later.assert_conserved().await;
+    assert_eq!(server.command("DEL jobbers:{0}:emptied"), ":1\r\n");
+    assert!(troubles(&f).await.is_empty());
 }
 
 #[tokio::test]

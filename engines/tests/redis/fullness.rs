@@ -1,7 +1,7 @@
 //! A server that takes nothing more, or only reads.
 
 use jobbers_common::{
-    engine::{Cancelled, Error, Extension, PruneRequest, PruneScope, SettleAnswer, TaskFilter},
+    engine::{Cancelled, Error, Extension, PruneRequest, PruneScope, SettleAnswer, TaskFilter, Trouble},
     lifecycle::Status,
     registry::Catalogue,
     time::Clock,
@@ -32,6 +32,7 @@ async fn a_full_server_refuses_submissions_and_can_be_drained() {
     assert_eq!(pruned.removed, 3);
     let health = f.engine.health().await.unwrap();
     assert!(health.warnings.iter().any(|warning| warning.contains("maxmemory")), "{health:?}");
+    assert_eq!(health.troubles, [Trouble::Full]);
     // A process that starts now must help with draining.
     let other = connect(&server.url()).await;
     let catalogue = Catalogue { tasks: Vec::new() };

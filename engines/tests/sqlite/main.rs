@@ -16,6 +16,7 @@ mod damage;
 mod due;
 mod earlier;
 mod forgetting;
+mod full_disk;
 mod group_commit;
 mod health;
 mod holders;

@@ -5,16 +5,18 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use jobbers_common::{
-    engine::{AuditRequest, Engine, Error, Finding, Flaw},
+    engine::{AuditRequest, Engine, Error, Finding, Flaw, Trouble},
     payload::Payload,
     task::NewTask,
     time::ManualClock,
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use jobbers_law::conformance::{Fixture, task};
+use jobbers_test_support::wait::until;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -65,6 +67,21 @@ fn overwrite_root(file: &Path, name: &str) {
         Connection::open(file).unwrap().query_row(root, [name], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned();
     let file = fs::File::options().write(true).open(file).unwrap();
     file.write_all_at(&[0xa5; PAGE_BYTES], (root - 1) * PAGE_BYTES as u64).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_known_before_a_call_meets_it() {
+    let (_folder, file) = filled().await;
+    overwrite(&file, TABLE_LEAF, "task-050");
+    let engine = SqliteEngine::open(&url(&file), OpenOptions::default()).await.unwrap();
+    let health = until(Duration::from_secs(20), "the damage is noticed", async || {
+        let health = engine.health().await.unwrap();
+        (!health.troubles.is_empty()).then_some(health)
+    })
+    .await;
+    assert_eq!(health.troubles, [Trouble::Damaged]);
+    let said = health.warnings.iter().find(|warning| warning.contains("the store is damaged")).unwrap();
+    assert!(said.contains("table task") && said.contains("restore a backup"), "{said}");
 }
 
 async fn audit(engine: &SqliteEngine, repair: bool) -> Vec<Finding> {

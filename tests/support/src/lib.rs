@@ -16,6 +16,7 @@ pub mod program;
 pub mod prometheus;
 pub mod redis_server;
 pub mod shims;
+pub mod small_disk;
 pub mod tls_front;
 pub mod wait;
 

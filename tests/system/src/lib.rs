@@ -41,6 +41,8 @@ mod executions;
 #[cfg(test)]
 mod fronts;
 #[cfg(test)]
+mod full_disk;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod hanging;
@@ -90,6 +92,8 @@ mod typed_client;
 mod unknown_tasks;
 #[cfg(test)]
 mod upgrade;
+#[cfg(test)]
+mod waiting_for_store;
 #[cfg(test)]
 mod wakeups;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use jobbers_test_support::{
     program::Program,
     redis_server::{Persistence, RedisOptions, RedisServer},
     shims::Disk,
+    small_disk::SmallDisk,
 };
 use nix::sys::signal::Signal;
 use reqwest::Method;
@@ -47,6 +48,12 @@ impl Stack {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}{options}", folder.path().join("tasks.db").display());
         Self::with(folder, url, None)
+    }
+
+    /// An SQLite file on a disk of its own, with the programs' other files elsewhere.
+    pub(crate) fn on_disk(disk: &SmallDisk) -> Self {
+        let url = format!("sqlite://{}", disk.path().join("tasks.db").display());
+        Self::with(tempfile::tempdir().unwrap(), url, None)
     }
 
     /// A Redis server.

@@ -19,6 +19,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("sqlite-file/src/held.rs", "creates the file of a new store, before SQLite opens it"),
     ("engines/src/sqlite/heartbeats.rs", "opens the file beside the store that is not SQLite's"),
     ("engines/src/sqlite/mark.rs", "opens the file beside the store that is not SQLite's"),
+    ("engines/src/sqlite/reserve.rs", "opens the file beside the store that occupies room on the disk"),
     ("engines/src/redis/tls.rs", "reads the authorities that the address of a Redis names"),
     ("process/src/config/layers.rs", "reads the configuration at the start, before a store is opened"),
     ("process/src/site.rs", "reads and writes the address file, under its own fixed name"),

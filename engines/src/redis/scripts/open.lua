@@ -2,7 +2,8 @@
 -- Creates a new store, or reads the existing one's version.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 this program's schema version, 3 1 if this process has used the
--- store before, which has lost its data if it is new, else 0, 4- the fields of a new store's configuration and their values.
+-- store before, which has lost its data if it is new (`emptied` says when that was found), else 0, 4- the fields of a new
+-- store's configuration and their values.
 -- Returns {the schema's version, 1 if the store is new else 0}.
 
 -- include base counter queue board_run
@@ -18,6 +19,9 @@ elseif is_readable then
 end
 if schema then
   return { schema, 0 }
+end
+if ARGV[3] == @flag.yes then
+  call('SET', P .. 'emptied', NOW)
 end
 call('SET', P .. 'schema', ARGV[2])
 -- A version that grows even if the store is emptied and created again, so that workers notice.

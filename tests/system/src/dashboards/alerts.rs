@@ -53,6 +53,9 @@ const BY_ITS_RETURN: [&str; 2] = ["JobbersStoreSlow", "JobbersSubmitSlow"];
 const BY_A_STORE_THAT_REFUSES: [&str; 3] =
     ["JobbersScheduleLate", "JobbersSchedulesNotFired", "JobbersWorkflowsNotMoved"];
 
+/// What is seen while its memory is full.
+const BY_A_FULL_STORE: [&str; 1] = ["JobbersStoreNeedsMending"];
+
 /// What workflows and schedules bring about that can't do what they are to.
 const BY_WORKFLOWS_AND_SCHEDULES: [&str; 4] =
     ["JobbersWorkflowsFail", "JobbersWorkflowNotSubmitted", "JobbersTasksWaitLong", "JobbersSlotsMissed"];
@@ -94,12 +97,13 @@ async fn every_alert_fires_when_its_trouble_is_there() {
 
 #[test]
 fn every_alert_is_brought_about() {
-    let (refused, too_many) = (&BY_A_STORE_THAT_REFUSES[..], &BY_TOO_MANY_NAMES[..]);
+    let refused = [&BY_A_STORE_THAT_REFUSES[..], &BY_A_FULL_STORE].concat();
+    let too_many = &BY_TOO_MANY_NAMES[..];
     let hung = [&BY_A_HUNG_STORE[..], &BY_ITS_RETURN].concat();
     let planned = &BY_WORKFLOWS_AND_SCHEDULES[..];
     let deaths = [&BY_DEATH_OF_A_WORKER[..], &BY_DEATH_OF_THE_MANAGER].concat();
     let mut listed =
-        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned].concat();
+        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, &refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned].concat();
     let mut all = rules::alerts();
     listed.sort_unstable();
     all.sort_unstable();
@@ -244,6 +248,9 @@ async fn a_store_that_refuses(stack: &Stack, site: &Site, begun: SystemTime) {
     assert_eq!(redis.command("CONFIG SET min-replicas-to-write 1"), "+OK\r\n");
     fire(site, begun, &BY_A_STORE_THAT_REFUSES, async || {}).await;
     assert_eq!(redis.command("CONFIG SET min-replicas-to-write 0"), "+OK\r\n");
+    assert_eq!(redis.command("CONFIG SET maxmemory 1mb"), "+OK\r\n");
+    fire(site, begun, &BY_A_FULL_STORE, async || {}).await;
+    assert_eq!(redis.command("CONFIG SET maxmemory 0"), "+OK\r\n");
     site.api.post("/schedules/pulse/pause", &json!({})).await.ok();
 }
 
