@@ -98,10 +98,10 @@ pub struct TaskRequest<'a> {
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     #[schema(value_type = HashMap<String, String>, example = json!({"team": "billing"}))]
     pub labels: Labels,
-    /// Tasks whose ends it waits for, at most 1,000: stored ones, or tasks of the same batch, in any order. Until all of
+    /// Tasks whose ends it waits for, at most 10,000: stored ones, or tasks of the same batch, in any order. Until all of
     /// them have ended it is `waiting`. Not in a batch with unique keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 1000)]
+    #[schema(max_items = 10000)]
     pub depends_on: Vec<DependencyRequest>,
     /// Signals from outside that it waits for, at most 16: each a name, or an object that also says how long it may take.
     /// They are sent with `POST /tasks/{id}/signal`. Not in a batch with unique keys.

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     lifecycle::{Move, Status},
-    limits::{MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES},
+    limits::{DEPENDENCIES_A_STEP, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES},
     name::TaskId,
     signal::{self, ExternalSignal, SignalState},
-    task::NewTask,
+    task::{NewTask, Start},
 };
 
 pub mod added;
@@ -128,6 +128,17 @@ pub const fn consequence(policy: DependencyPolicy, end: Status, left: u32) -> Op
     if left == 0 { Some(Move::Signal) } else { None }
 }
 
+/// The tasks of a submission whose dependencies are linked in pieces, after the step that stores it: those that come when it has
+/// linked as many as it may. Until then the others of a task count, so it waits.
+pub fn linked_later(tasks: &[NewTask]) -> impl Iterator<Item = bool> + '_ {
+    let mut linked = 0;
+    tasks.iter().map(move |task| {
+        let is_later = !task.depends_on.is_empty() && linked + task.depends_on.len() > DEPENDENCIES_A_STEP;
+        linked += if is_later { 0 } else { task.depends_on.len() };
+        is_later
+    })
+}
+
 /// Checks the dependencies of a batch: their bounds, and that no task waits for itself, be it through others.
 ///
 /// # Errors
@@ -137,6 +148,7 @@ pub fn validate(tasks: &[NewTask]) -> Result<(), String> {
     if !tasks.iter().any(NewTask::is_linked) {
         return Ok(());
     }
+    tasks.iter().try_for_each(validate_one)?;
     if total > MAX_BATCH_DEPENDENCIES {
         return Err(format!(
             "a batch has at most {MAX_BATCH_DEPENDENCIES} dependencies, not {total}; send smaller ones"
@@ -145,7 +157,6 @@ pub fn validate(tasks: &[NewTask]) -> Result<(), String> {
     if let Some(task) = tasks.iter().find(|task| task.unique.is_some()) {
         return Err(format!("task {} has a unique key: a batch has unique keys or dependencies, not both", task.id));
     }
-    tasks.iter().try_for_each(validate_one)?;
     match find_cycle(tasks) {
         Some(cycle) => {
             let path: Vec<&str> = cycle.into_iter().map(TaskId::as_str).collect();
@@ -271,14 +282,22 @@ mod tests {
     }
 
     #[test]
+    fn a_step_links_no_more_than_it_may() {
+        let names: Vec<String> = (0..=DEPENDENCIES_A_STEP).map(|n| format!("p{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let tasks = [300, 0, 250, 200, 1, 501].map(|edges| task(&format!("t{edges}"), &names[..edges]));
+        assert_eq!(linked_later(&tasks).collect::<Vec<_>>(), [false, false, true, false, true, true]);
+    }
+
+    #[test]
     fn bounds_are_held() {
         let names: Vec<String> = (0..=MAX_DEPENDENCIES).map(|n| format!("p{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(validate(&[task("a", &names[1..])]), Ok(()));
-        assert!(validate(&[task("a", &names)]).unwrap_err().contains("depends on 1001 tasks"));
-        let many: Vec<NewTask> = (0..6).map(|n| task(&format!("t{n}"), &names[1..])).collect();
+        assert!(validate(&[task("a", &names)]).unwrap_err().contains("depends on 10001 tasks"));
+        let many: Vec<NewTask> = (0..6).map(|n| task(&format!("t{n}"), &names[..2_000])).collect();
         assert_eq!(validate(&many[..5]), Ok(()));
-        assert!(validate(&many).unwrap_err().contains("at most 5000"));
+        assert!(validate(&many).unwrap_err().contains("at most 10000"));
         let unique = crate::unique::Unique::new(crate::unique::UniqueKey::new("k").unwrap());
         let both = NewTask { unique: Some(Box::new(unique)), ..task("a", &["b"]) };
         assert!(validate(&[both]).unwrap_err().contains("not both"));

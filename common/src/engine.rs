@@ -137,8 +137,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// answer return when their lease expires.
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply>;
 
-    /// Renews leases and notes heartbeats, progress and checkpoints. A lease is renewed while its fence agrees; an
-    /// expired one too, unless it was reclaimed. Heartbeat and progress belong to the attempt and are forgotten when
+    /// Renews leases and notes heartbeats, progress and checkpoints. A lease is renewed while its fence and its worker agree;
+    /// an expired one too, unless it was reclaimed. Heartbeat and progress belong to the attempt and are forgotten when
     /// the task goes back to its queue; its checkpoint stays. Returns results in the order given.
     ///
     /// # Errors

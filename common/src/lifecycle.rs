@@ -73,6 +73,7 @@ use Status as S;
 pub const TRANSITIONS: &[(Status, Move, Status)] = &[
     (S::Waiting, M::Signal, S::Submitted),
     (S::Waiting, M::Signal, S::Scheduled),
+    (S::Waiting, M::Signal, S::Completed),
     (S::Waiting, M::Fail, S::Failed),
     (S::Waiting, M::Abort, S::Aborted),
     (S::Waiting, M::Cancel, S::Cancelled),

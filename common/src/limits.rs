@@ -11,9 +11,13 @@ pub const MAX_NAME_BYTES: usize = 128;
 /// Longest kind of error, in bytes.
 pub const MAX_ERROR_KIND_BYTES: usize = 256;
 /// Most predecessors of one task.
-pub const MAX_DEPENDENCIES: usize = 1_000;
+pub const MAX_DEPENDENCIES: usize = 10_000;
 /// Most dependencies in one submission.
-pub const MAX_BATCH_DEPENDENCIES: usize = 5_000;
+pub const MAX_BATCH_DEPENDENCIES: usize = 10_000;
+/// Dependencies that the step which stores a submission links at most. The others are linked in pieces by the steps that follow.
+pub const DEPENDENCIES_A_STEP: usize = 500;
+/// Most dependencies of a piece.
+pub const DEPENDENCIES_A_PIECE: usize = 250;
 /// Most signals from outside that one task waits for.
 pub const MAX_SIGNALS: usize = 16;
 /// Signals from outside that one tick times out at most.

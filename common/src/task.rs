@@ -136,7 +136,7 @@ pub struct NewTask {
 }
 
 impl NewTask {
-    /// Whether it waits for other tasks, or for signals from outside.
+    /// Whether it waits for other tasks, or for signals from outside, or ends without a worker once it waits for none.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         !self.depends_on.is_empty() || !self.signals.is_empty()

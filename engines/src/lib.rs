@@ -15,6 +15,8 @@ use tracing::warn;
 pub mod config_cache;
 pub mod measured;
 pub mod ordinary_file;
+#[cfg(any(feature = "redis", feature = "sqlite"))]
+mod pieces;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "sqlite")]

@@ -32,7 +32,7 @@ use jobbers_common::{
 };
 use tokio::time::timeout;
 
-use crate::OpenOptions;
+use crate::{OpenOptions, pieces};
 
 mod address;
 mod arrange;
@@ -112,7 +112,14 @@ impl Engine for RedisEngine {
     }
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
-        self.submitter.submit(batch).await
+        batch.validate()?;
+        pieces::submit(
+            self,
+            batch,
+            |batch| self.submitter.submit(batch),
+            || async { Ok(dependencies::link_pieces(&self.store).await? > 0) },
+        )
+        .await
     }
 
     async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
@@ -125,11 +132,11 @@ impl Engine for RedisEngine {
 
     async fn extend(
         &self,
-        _worker: &WorkerId,
+        worker: &WorkerId,
         lease: Duration,
         extensions: Vec<Extension>,
     ) -> Result<Vec<ExtendAnswer>> {
-        work::extend(&self.store, lease, &extensions).await
+        work::extend(&self.store, worker, lease, &extensions).await
     }
 
     async fn wait(&self, worker: &WorkerId, limit: Duration) {

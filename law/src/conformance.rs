@@ -39,6 +39,7 @@ pub mod deleting;
 pub mod deleting_tasks;
 pub mod dependencies;
 pub mod expiry;
+pub mod fan_in;
 mod fixture;
 pub mod gates;
 pub mod graphs;

@@ -157,13 +157,14 @@ impl Engine for ModelEngine {
 
     async fn extend(
         &self,
-        _worker: &WorkerId,
+        worker: &WorkerId,
         lease: Duration,
         extensions: Vec<Extension>,
     ) -> Result<Vec<ExtendAnswer>> {
         validate_extend(lease, &extensions)?;
-        Ok(self
-            .step(|state, now| extensions.into_iter().map(|extension| state.extend(extension, lease, now)).collect()))
+        Ok(self.step(|state, now| {
+            extensions.into_iter().map(|extension| state.extend(worker, extension, lease, now)).collect()
+        }))
     }
 
     async fn wait(&self, worker: &WorkerId, timeout: Duration) {

@@ -223,7 +223,10 @@ async fn known_ends(app: &App, ended: Vec<Dependency>) -> Result<HashSet<Depende
         return Ok(HashSet::new());
     }
     let ids: Vec<TaskId> = ended.iter().map(|edge| edge.on.clone()).collect();
-    let statuses = app.engine.statuses(&ids).await?;
+    let mut statuses = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(MAX_BATCH) {
+        statuses.extend(app.engine.statuses(ids).await?);
+    }
     let lets_run = |edge: &Dependency, status: Option<Status>| status.is_some_and(|end| !edge.policy.aborts(end));
     let known = ended.into_iter().zip(statuses).filter(|(edge, status)| lets_run(edge, *status));
     Ok(known.map(|(edge, _)| edge).collect())

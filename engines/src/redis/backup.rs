@@ -15,16 +15,16 @@ use jobbers_common::{
     task::{NewTask, Task},
     time::Timestamp,
 };
-use redis::Cmd;
+use redis::{Cmd, Value};
 
 use super::{
-    RedisEngine, boards,
+    RedisEngine, boards, dependencies,
     errors::write_errors,
     failure::malformed,
     layout::REVISION_DIGITS,
     pressure::{self, TASK_BYTES},
     record::{self, write_stamp},
-    reply::{array, number, text},
+    reply::{array, text},
     script,
     state::{FIRST_SIGNAL, read_stored, write_all_news, write_payload, write_signals},
     store::Store,
@@ -79,7 +79,7 @@ impl Backup for RedisEngine {
                 edges <= LINKED_A_PIECE
             };
             let (piece, after) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-            linked += link(&self.store, piece).await?;
+            linked += link_whole(&self.store, piece).await?;
             rest = after;
         }
         Ok(linked)
@@ -104,7 +104,10 @@ async fn link(store: &Store, tasks: &[Edges]) -> Result<u64> {
             });
         }
     };
-    number(store.run(&store.bulk, &script::LINK_RESTORED, add).await?)
+    let Value::Int(linked) = store.run(&store.bulk, &script::LINK_RESTORED, add).await? else {
+        return Err(malformed("a number of tasks was due"));
+    };
+    Ok(u64::try_from(linked).ok())
 }
 
 async fn restore(store: &Store, rows: &[Row]) -> Result<Vec<Restored>> {

@@ -39,9 +39,12 @@ pub(super) async fn add(store: &Store, edges: &[NewDependency]) -> Result<Vec<bo
         }
         command
     };
-    match pressure::call(store, &script::ADD_DEPENDENCIES, EDGE_BYTES * edges.len(), &build).await? {
-        Value::Array(refusal) => Err(read_refusal(refusal, edges)?),
-        letters => Ok(bytes(letters)?.into_iter().map(|letter| letter == b'n').collect()),
+    loop {
+        match pressure::call(store, &script::ADD_DEPENDENCIES, EDGE_BYTES * edges.len(), &build).await? {
+            Value::Array(refusal) => return Err(read_refusal(refusal, edges)?),
+            Value::Int(_) => drop(link_pieces(store).await?),
+            letters => return Ok(bytes(letters)?.into_iter().map(|letter| letter == b'n').collect()),
+        }
     }
 }
 

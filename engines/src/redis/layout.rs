@@ -20,7 +20,7 @@ mod task;
 use self::{
     boards::{ANSWERED, BOARD_TIME, GIVEN, PICK, WHEN},
     codes::CODES,
-    task::{AWAITED, BURIED, EDGE, ENDING_DUE, PARENTS, SPAN, UNKNOWN},
+    task::{AWAITED, BURIED, EDGE, ENDING_DUE, PARENTS, PIECE, PIECES, SPAN, UNKNOWN},
 };
 pub(super) use self::{
     boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
@@ -261,7 +261,7 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 46] = [
+const LAYOUTS: [&Layout; 48] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -299,6 +299,8 @@ const LAYOUTS: [&Layout; 46] = [
     &SIGNAL,
     &AWAITED,
     &ENDING_DUE,
+    &PIECES,
+    &PIECE,
     &BOARD_TASK,
     &CONTENT,
     &LABEL,

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 90] = [
+const LIBRARY: [(&str, &str); 91] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("clock", include_str!("scripts/lib/clock.lua")),
@@ -67,6 +67,7 @@ const LIBRARY: [(&str, &str); 90] = [
     ("cascade", include_str!("scripts/lib/cascade.lua")),
     ("held_audit", include_str!("scripts/lib/held_audit.lua")),
     ("put_off", include_str!("scripts/lib/put_off.lua")),
+    ("link_pieces", include_str!("scripts/lib/link_pieces.lua")),
     ("withdrawn", include_str!("scripts/lib/withdrawn.lua")),
     ("link", include_str!("scripts/lib/link.lua")),
     ("external", include_str!("scripts/lib/external.lua")),
@@ -194,6 +195,7 @@ scripts! {
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
     KEEP_SIGNAL = "scripts/keep_signal.lua";
     LEASES = "scripts/leases.lua";
+    LINK_PIECES = "scripts/link_pieces.lua";
     LINK_RESTORED = "scripts/link_restored.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";

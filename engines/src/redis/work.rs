@@ -8,7 +8,7 @@ use jobbers_common::{
         Settlement, work::validate_extend,
     },
     limits::MAX_BATCH,
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, WorkerId},
     task::Fence,
     time::Timestamp,
     transition::is_repetition,
@@ -178,13 +178,18 @@ async fn settle_answers(store: &Store, cycle: &Cycle, letters: Vec<u8>) -> Resul
 }
 
 /// Renews leases.
-pub(super) async fn extend(store: &Store, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
+pub(super) async fn extend(
+    store: &Store,
+    worker: &WorkerId,
+    lease: Duration,
+    extensions: &[Extension],
+) -> Result<Vec<ExtendAnswer>> {
     validate_extend(lease, extensions)?;
     if extensions.is_empty() {
         return Ok(Vec::new());
     }
     let add = |command: &mut Cmd| {
-        command.arg(micros(lease));
+        command.arg(micros(lease)).arg(worker.as_str());
         extensions.iter().for_each(|extension| write_extension(extension, command));
     };
     let letters = bytes(store.run(&store.leases, &script::EXTEND, add).await?)?;

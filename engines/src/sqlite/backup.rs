@@ -51,7 +51,9 @@ impl Backup for SqliteEngine {
     async fn link(&self, tasks: Vec<Edges>) -> Result<u64> {
         validate_link(&tasks)?;
         let edges = tasks.iter().map(|task| task.waits_for.len()).sum();
-        self.writer.run(edges, move |step| dependency::link_restored(step, &tasks)).await
+        let linked = self.writer.run(edges, move |step| dependency::link_restored(step, &tasks)).await?;
+        while self.writer.run(DEPENDENCIES_A_PIECE, dependency::pieces::link_some).await? {}
+        Ok(linked)
     }
 
     async fn board_marks(&self, board: &BoardName) -> Result<Vec<String>> {
@@ -131,7 +133,7 @@ fn restore_one(step: &mut Step<'_>, stored: &StoredTask) -> Result<Restored> {
         dependency::restore(step, key, dependencies)?;
     }
     if !task.status.is_finished() {
-        parents::restore(step, key, parents.iter())?;
+        parents::restore(step, key, 0, parents.iter())?;
     }
     dead::restore_history(step, key, task)?;
     match task.status {

@@ -31,6 +31,7 @@ use super::{
 pub(super) mod add;
 pub(super) mod external;
 mod leave;
+pub(super) mod pieces;
 
 /// The most ends that one call continues.
 const ENDS_A_CHORE: usize = 400;
@@ -126,6 +127,7 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
         ended.push((number, Ended { key, id, from: columns.take()?, before, end }));
     }
     drop(rows);
+    pieces::link_some(step)?;
     if ended.is_empty() {
         return Ok(());
     }
@@ -239,8 +241,8 @@ fn count_ends(step: &Step<'_>, task: i64, signals: usize, deleted: usize) -> Res
     count.query_row(numbers, |row| row.get(0)).optional().or_store()
 }
 
-/// A new task that waits for others: its key, and its position.
-pub(super) type Successor<'a> = (i64, i64, &'a NewTask);
+/// A new task that waits for others: its key and its position; and whether its edges are stored by later steps, in pieces.
+pub(super) type Successor<'a> = ((i64, i64, &'a NewTask), bool);
 
 /// A new task that need not wait, by its key, and the predecessor that aborts it, if one does.
 pub(super) type AtOnce = (i64, Option<EndedPredecessor>);
@@ -248,19 +250,23 @@ pub(super) type AtOnce = (i64, Option<EndedPredecessor>);
 /// Stores the edges of new tasks, all of which are stored already. Returns the tasks that need not wait.
 pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<AtOnce>> {
     let mut at_once = Vec::new();
-    for (key, since, task) in new {
-        let edges = put_edges(step, *key, *since, &task.depends_on, |on| remembered(step, &task.id, on))?;
+    for ((key, since, task), is_later) in new {
+        let inline: &[Dependency] = if *is_later { &[] } else { &task.depends_on };
+        let edges = put_edges(step, (*key, *since), inline, |on| remembered(step, &task.id, on), |_| Ok(false))?;
         let signals = external::of_new(step, task)?;
         let total = sql::count(task.depends_on.len() + signals.len());
         let received = signals.iter().filter(|signal| signal.state == SignalState::Received).count();
         let signalled = edges.signals + sql::count(received);
         step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signalled)).or_store()?;
         external::put(step, *key, &signals)?;
-        if !signals.is_empty() {
+        if !signals.is_empty() && !is_later {
             external::begin_timeouts(step, *key, 0)?;
         }
         step.prepare(sql::LINK_TASK)?.execute([key]).or_store()?;
-        parents::put(step, *key, &task.depends_on)?;
+        parents::put(step, *key, inline)?;
+        if *is_later {
+            pieces::put(step, *key, *since, &task.depends_on, true)?;
+        }
         if edges.aborted_by.is_some() || signalled == total {
             at_once.push((*key, edges.aborted_by));
         }
@@ -276,17 +282,19 @@ struct PutEdges {
     aborted_by: Option<EndedPredecessor>,
 }
 
-/// Stores the edges of a task whose predecessors are not over. `gone` returns the end of one that is not stored.
+/// Stores the edges of a task, by its key and its position, whose predecessors are not over. `gone` returns the end of one that
+/// is not stored; `is_another` whether a stored task took the place of the one that the edge names.
 fn put_edges(
     step: &Step<'_>,
-    key: i64,
-    since: i64,
+    (key, since): (i64, i64),
     depends_on: &[Dependency],
     gone: impl Fn(&TaskId) -> Result<Status>,
+    is_another: impl Fn(&Found) -> Result<bool>,
 ) -> Result<PutEdges> {
     let mut edges = PutEdges { signals: 0, aborted_by: None };
     for Dependency { on, policy } in depends_on {
         let end = match find(step, on)? {
+            Some(found) if is_another(&found)? => Status::Aborted,
             Some(found) if !found.status.is_finished() => {
                 step.prepare(sql::INSERT_DEPENDENCY)?.execute((found.key, since, key, policy.code())).or_store()?;
                 step.prepare(sql::LINK_TASK)?.execute([found.key]).or_store()?;
@@ -323,11 +331,16 @@ pub(super) fn link_restored(step: &mut Step<'_>, tasks: &[Edges]) -> Result<u64>
         let found = step.prepare(sql::FIND_UNLINKED)?.query_row([id.as_str()], read).optional().or_store()?;
         let is_whole = |(_, _, open, external): &(i64, i64, i64, i64)| *open == sql::count(waits_for.len()) + external;
         let Some((key, since, open, signals)) = found.filter(is_whole) else { continue };
+        linked += 1;
+        if waits_for.len() > DEPENDENCIES_A_STEP {
+            pieces::put(step, key, since, waits_for, false)?;
+            continue;
+        }
         let gone = |on: &TaskId| {
             let tombstone = tombstones::find(step.conn, on, step.now)?;
             Ok(tombstone.map_or(Status::Cancelled, |tombstone| tombstone.status))
         };
-        let edges = put_edges(step, key, since, waits_for, gone)?;
+        let edges = put_edges(step, (key, since), waits_for, gone, |_| Ok(false))?;
         step.prepare(sql::COUNT_SIGNALS)?.execute((key, edges.signals)).or_store()?;
         if signals > 0 {
             external::begin_timeouts(step, key, 0)?;
@@ -335,7 +348,6 @@ pub(super) fn link_restored(step: &mut Step<'_>, tasks: &[Edges]) -> Result<u64>
         if edges.aborted_by.is_some() || edges.signals == open {
             at_once.push((key, edges.aborted_by));
         }
-        linked += 1;
     }
     move_at_once(step, &at_once)?;
     Ok(linked)

@@ -5,28 +5,35 @@ use std::time::Duration;
 use jobbers_common::{
     engine::{Cancelled, ExtendAnswer, Extension, Heartbeat, Result},
     lifecycle::Status,
-    name::TaskId,
+    name::{TaskId, WorkerId},
 };
 
 use super::{
     due::Chore,
     error::OrStore,
-    find::find,
+    find::{Found, find},
     moves::{self, Ending},
     settle, sql,
     step::{Notification, Step},
 };
 
 /// Renews leases, each one independently.
-pub(super) fn extend(step: &mut Step<'_>, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
+pub(super) fn extend(
+    step: &mut Step<'_>,
+    worker: &WorkerId,
+    lease: Duration,
+    extensions: &[Extension],
+) -> Result<Vec<ExtendAnswer>> {
     let expires_at = step.now.after(lease).as_micros();
-    extensions.iter().map(|extension| extend_one(step, expires_at, extension)).collect()
+    extensions.iter().map(|extension| extend_one(step, worker, expires_at, extension)).collect()
 }
 
-fn extend_one(step: &mut Step<'_>, expires_at: i64, extension: &Extension) -> Result<ExtendAnswer> {
+fn extend_one(step: &mut Step<'_>, worker: &WorkerId, expires_at: i64, extension: &Extension) -> Result<ExtendAnswer> {
     let fence = Some(settle::stored(extension.fence));
-    let held = find(step, &extension.id)?.filter(|found| found.status == Status::Started && found.fence == fence);
-    let Some(found) = held else { return Ok(ExtendAnswer::LeaseLost) };
+    let is_held = |found: &Found| {
+        found.status == Status::Started && found.fence == fence && found.worker.as_ref() == Some(worker)
+    };
+    let Some(found) = find(step, &extension.id)?.filter(is_held) else { return Ok(ExtendAnswer::LeaseLost) };
     step.prepare(sql::EXTEND_LEASE)?.execute((found.key, expires_at)).or_store()?;
     // Usually later than the noted time, but a shorter lease is not.
     step.note_due(Chore::Reclaim, found.queue, expires_at);

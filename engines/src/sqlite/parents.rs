@@ -20,16 +20,30 @@ use super::{
 
 /// Stores the predecessors of a new task, which holds them from now on.
 pub(super) fn put(step: &Step<'_>, key: i64, depends_on: &[Dependency]) -> Result<()> {
-    restore(step, key, depends_on.iter().map(|edge| &edge.on))
+    restore(step, key, 0, depends_on.iter().map(|edge| &edge.on))
 }
 
-/// Stores the predecessors that a restored task holds.
-pub(super) fn restore<'a>(step: &Step<'_>, key: i64, parents: impl Iterator<Item = &'a TaskId>) -> Result<()> {
+/// Stores predecessors that a task holds, from a place on.
+pub(super) fn restore<'a>(
+    step: &Step<'_>,
+    key: i64,
+    first: i64,
+    parents: impl Iterator<Item = &'a TaskId>,
+) -> Result<()> {
     let mut insert = step.prepare(sql::INSERT_PARENT)?;
-    for (place, parent) in parents.enumerate() {
-        insert.execute((key, sql::count(place), parent.as_str())).or_store()?;
+    for (place, parent) in (first..).zip(parents) {
+        insert.execute((key, place, parent.as_str())).or_store()?;
     }
     Ok(())
+}
+
+/// Adds a predecessor to those of a task that has not started. Those of an earlier life of the task are forgotten.
+pub(super) fn add(step: &Step<'_>, key: i64, parent: &TaskId) -> Result<()> {
+    let last: Option<i64> = step.prepare(sql::LAST_PARENT)?.query_row([key], |row| row.get(0)).or_store()?;
+    if last.is_none() {
+        step.prepare(sql::DELETE_PARENTS)?.execute([key]).or_store()?;
+    }
+    restore(step, key, last.map_or(0, |last| last + 1), std::iter::once(parent))
 }
 
 /// Tasks are about to be deleted, given as a JSON array of keys: they hold their predecessors no longer.

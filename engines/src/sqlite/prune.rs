@@ -64,7 +64,7 @@ pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned>
     }
     remove(step, &doomed)?;
     tombstones::sweep(step)?;
-    Ok(Pruned { removed: doomed.len() as u64, next: found.next.clone() })
+    Ok(Pruned { removed: doomed.len() as u64, next })
 }
 
 /// How many queues one call looks at.

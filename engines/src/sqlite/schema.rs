@@ -36,5 +36,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0028_metadata.sql"),
         include_str!("sql/migrations/0029_second_ends.sql"),
         include_str!("sql/migrations/0030_losses.sql"),
+        include_str!("sql/migrations/0031_edges_in_pieces.sql"),
     ],
 };

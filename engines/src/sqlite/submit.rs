@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jobbers_common::{
+    dependency::linked_later,
     engine::{Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
     lifecycle::Status,
@@ -50,7 +51,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     let mut in_need = Vec::new();
     // Queues with limits, and how many tasks each accepted.
     let mut entered = Vec::<(i64, usize)>::new();
-    for (task, queue) in batch.tasks.iter().zip(queues) {
+    for ((task, queue), is_later) in batch.tasks.iter().zip(queues).zip(linked_later(&batch.tasks)) {
         let bytes_before = if full.is_none() { waiting_bytes::total(step, queue)? } else { None };
         let (submitted, needs_room) = match &task.unique {
             None => take(step, &mut insert, task, queue, batch.on_conflict)?,
@@ -74,7 +75,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
         if submitted.how != SubmittedHow::Existing && task.is_linked() {
             let (stored, _) = find(step, &task.id)?.ok_or_else(|| corrupt("a new task", &task.id))?;
             // Nothing else has happened since it was stored.
-            linked.push((stored.key, step.ledger.revision, task));
+            linked.push(((stored.key, step.ledger.revision, task), is_later));
         }
         if submitted.how == SubmittedHow::Replaced {
             step.ledger.stored_again.push(submitted.id.clone());

@@ -18,7 +18,7 @@ use jobbers_common::{
         workflows::validate_ids,
     },
     lifecycle::Status,
-    limits::MAX_BATCH,
+    limits::{DEPENDENCIES_A_PIECE, MAX_BATCH},
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
@@ -36,6 +36,7 @@ use super::{
     list, look, maintain, parents, prune, registered, schedules, sql, step, submit, tombstones, waiting_bytes,
     workflows,
 };
+use crate::pieces;
 
 /// The most leases that one transaction takes back, and the most tasks that one call of an audit checks, because a
 /// chore's transaction is short.
@@ -54,14 +55,26 @@ impl Engine for SqliteEngine {
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         batch.validate()?;
-        let growth = submit::growth(&batch);
-        self.writer.grow(batch.tasks.len(), growth, move |step| submit::submit(step, &batch)).await
+        let store = |batch: Submit| {
+            let growth = submit::growth(&batch);
+            self.writer.grow(batch.tasks.len(), growth, move |step| submit::submit(step, &batch))
+        };
+        pieces::submit(self, batch, store, || self.writer.run(DEPENDENCIES_A_PIECE, dependency::pieces::link_some))
+            .await
     }
 
     async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
         validate_new(edges)?;
-        let (growth, edges) = (dependency::add::growth(edges.len()), edges.to_vec());
-        self.writer.grow(edges.len(), growth, move |step| dependency::add::add(step, &edges)).await
+        let growth = dependency::add::growth(edges.len());
+        let edges: Arc<[NewDependency]> = edges.into();
+        loop {
+            let edges = Arc::clone(&edges);
+            let weight = edges.len().max(DEPENDENCIES_A_PIECE);
+            let added = self.writer.grow(weight, growth, move |step| dependency::add::add(step, &edges)).await?;
+            if let Some(added) = added {
+                return Ok(added);
+            }
+        }
     }
 
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
@@ -71,12 +84,13 @@ impl Engine for SqliteEngine {
 
     async fn extend(
         &self,
-        _worker: &WorkerId,
+        worker: &WorkerId,
         lease: Duration,
         extensions: Vec<Extension>,
     ) -> Result<Vec<ExtendAnswer>> {
         validate_extend(lease, &extensions)?;
-        self.writer.run(extensions.len(), move |step| lease::extend(step, lease, &extensions)).await
+        let worker = worker.clone();
+        self.writer.run(extensions.len(), move |step| lease::extend(step, &worker, lease, &extensions)).await
     }
 
     async fn wait(&self, worker: &WorkerId, longest: Duration) {

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    dependency::{Dependency, added::NewDependency},
+    dependency::{Dependency, DependencyPolicy, added::NewDependency},
     engine::{
-        AuditRequest, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest, Resubmit,
-        Settlement, TaskFilter,
+        AuditRequest, Cancelled, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest,
+        Resubmit, Settlement, TaskFilter,
     },
     lifecycle::Status,
-    limits::{MAX_ADDED_DEPENDENCIES, MAX_BATCH, MAX_QUEUES_PER_BATCH, MAX_QUEUES_PER_CLAIM},
+    limits::{
+        MAX_ADDED_DEPENDENCIES, MAX_BATCH, MAX_DEPENDENCIES, MAX_QUEUES_PER_BATCH, MAX_QUEUES_PER_CLAIM, SIGNALS_A_STEP,
+    },
     name::QueueName,
     payload::Payload,
     queue::{QueueConfig, Retention},
@@ -41,6 +43,7 @@ pub(crate) async fn measure(f: &Fixture, size: Size, meter: &mut impl Meter) -> 
     audit(f, meter, &mut costs).await;
     submit_more(f, meter, &mut costs).await;
     depend(f, meter, &mut costs).await;
+    wait_for_many(f, meter, &mut costs).await;
     costs
 }
 

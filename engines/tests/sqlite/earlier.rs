@@ -43,6 +43,7 @@ const UNDO: &[(u32, &str)] = &[
           ALTER TABLE task DROP COLUMN losses; ALTER TABLE task DROP COLUMN ran_s;
           CREATE INDEX task_held_suspect ON task (worker) WHERE status = 3 AND suspicion > 0",
     ),
+    (31, "DROP TABLE link_due"),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -10,7 +10,7 @@ use jobbers_common::{
     engine::{Error, OnConflict, PruneRequest, PruneScope, PutMode, Resubmit, Resubmitted, Settlement, TaskFilter},
     gate::ConcurrencyKey,
     lifecycle::Status,
-    limits::{MAX_ADDED_DEPENDENCIES, MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
+    limits::{MAX_ADDED_DEPENDENCIES, MAX_BATCH, MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
     queue::QueueConfig,
     task::{ClaimedTask, NewTask, Start},
     unique::{Unique, UniqueKey},
@@ -145,11 +145,16 @@ pub async fn one_edge_that_can_t_be_added_refuses_all(f: Fixture) {
 
 pub async fn a_task_has_no_more_edges_than_it_may(f: Fixture) {
     let names: Vec<String> = (0..MAX_DEPENDENCIES).map(|n| format!("p{n:04}")).collect();
-    f.submit(names.iter().map(|name| task(name)).collect()).await;
-    f.submit_ids(&["more", "z"]).await;
-    for piece in names.chunks(MAX_ADDED_DEPENDENCIES) {
+    for names in names.chunks(MAX_BATCH) {
+        f.submit(names.iter().map(|name| task(name)).collect()).await;
+    }
+    let (of_submission, rest) = names.split_at(MAX_DEPENDENCIES - 2 * MAX_ADDED_DEPENDENCIES);
+    f.submit_ids(&["more"]).await;
+    f.submit(vec![after("z", &of_submission.iter().map(String::as_str).collect::<Vec<_>>())]).await;
+    for piece in rest.chunks(MAX_ADDED_DEPENDENCIES) {
         let edges: Vec<_> = piece.iter().map(|name| new("z", name)).collect();
         assert_eq!(f.add(&edges).await, Ok(vec![true; edges.len()]));
+        assert_eq!(f.add(&edges).await, Ok(vec![false; edges.len()]), "they are there");
     }
     assert_eq!(f.refuse(&[new("z", "more")]).await, ("z after more".to_owned(), AddRefusal::TooMany));
     assert_sound(&f, 500, false).await;

@@ -59,7 +59,7 @@ impl Fixture {
         claimed
     }
 
-    async fn run_one(&self, text: &str, outcome: Outcome) {
+    pub(super) async fn run_one(&self, text: &str, outcome: Outcome) {
         let claimed = self.claim_this(text).await;
         assert!(matches!(self.settle(&claimed, outcome).await, SettleAnswer::Accepted(_)));
     }

@@ -42,6 +42,18 @@ pub async fn an_extended_lease_does_not_expire(f: Fixture) {
     assert_eq!(f.settle(&claimed, DONE).await, SettleAnswer::Accepted(Status::Completed));
 }
 
+pub async fn a_lease_is_renewed_by_its_worker_alone(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    let before = f.get("a").await;
+    let heartbeat = Some(Heartbeat { progress: None, checkpoint: Some(Payload::json("1")) });
+    let extension = Extension { id: id("a"), fence: claimed.fence, heartbeat };
+    let answer = f.engine.extend(&worker("w2"), LEASE, vec![extension]).await.unwrap();
+    assert_eq!(answer, [ExtendAnswer::LeaseLost]);
+    assert_eq!(f.get("a").await, before, "nothing changed");
+    assert_eq!(extend(&f, &claimed, None).await, GOES_ON);
+}
+
 pub async fn a_lease_that_ran_out_can_be_renewed_until_it_is_reclaimed(f: Fixture) {
     f.submit_ids(&["a"]).await;
     let claimed = f.claim_one().await;

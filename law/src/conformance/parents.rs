@@ -1,18 +1,19 @@
 //! Results of predecessors, which a task holds until it is over.
 
 use jobbers_common::{
-    dependency::{Dependency, DependencyPolicy},
+    dependency::{Dependency, DependencyPolicy, added::NewDependency},
     engine::{
-        Error, OnConflict, Outcome, Parent, Parents, ParentsRequest, PruneRequest, PruneScope, PutMode, TaskFilter,
+        Error, OnConflict, Outcome, Parent, Parents, ParentsRequest, PruneRequest, PruneScope, PutMode, Resubmit,
+        Resubmitted, TaskFilter,
     },
     lifecycle::Status,
     limits::SIGNALS_A_STEP,
     payload::Payload,
     queue::{QueueConfig, Retention},
-    task::{ClaimedTask, NewTask},
+    task::{ClaimedTask, NewTask, Start},
 };
 
-use super::{DONE, Fixture, dependencies::after, failed, id, queue, seconds, task, task_in};
+use super::{DONE, Fixture, audit::assert_sound, dependencies::after, failed, id, queue, seconds, task, task_in};
 
 fn result(text: &str) -> Payload {
     Payload::json(format!("{text:?}"))
@@ -75,6 +76,35 @@ pub async fn a_task_reads_how_its_predecessors_ended(f: Fixture) {
     f.claim_one().await;
     assert_eq!(f.parents("z").await.parents, expected, "while it runs too");
     assert_eq!((f.parents("a").await, f.parents("nothing").await), (Parents::default(), Parents::default()));
+}
+
+pub async fn a_predecessor_that_is_added_later_is_shown_and_held(f: Fixture) {
+    let after_a =
+        |run: &str, on: &str| NewDependency { run: id(run), after: id(on), policy: DependencyPolicy::RunWithFailures };
+    f.submit_ids(&["a", "b"]).await;
+    f.submit(vec![after("z", &["b"]), NewTask { start: Start::After(seconds(60)), ..task("late") }]).await;
+    f.submit_ids(&["y"]).await;
+    let added = [after_a("z", "a"), after_a("y", "a"), after_a("y", "late")];
+    assert_eq!(f.engine.add_dependencies(&added).await, Ok(vec![true; 3]));
+    let ids = |parents: Parents| parents.parents.into_iter().map(|parent| parent.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(f.parents("z").await), ["b", "a"]);
+    assert_eq!(ids(f.parents("y").await), ["a", "late"]);
+    f.complete("a").await;
+    assert_eq!(f.prune_all().await, 1);
+    assert_eq!(f.parents("y").await.parents[0], completed("a", "a"), "its result is kept");
+    assert_sound(&f, 50, false).await;
+    // Those of an earlier life of a task are forgotten when it waits again.
+    f.engine.cancel(&[id("y")]).await.unwrap();
+    assert_eq!(f.engine.resubmit(vec![Resubmit::of_store(id("y"))]).await.unwrap(), [Resubmitted::Done]);
+    assert_eq!(f.engine.add_dependencies(&[after_a("y", "late")]).await, Ok(vec![true]));
+    assert_eq!(ids(f.parents("y").await), ["late"]);
+    assert_sound(&f, 50, false).await;
+    f.complete("b").await;
+    f.complete("z").await;
+    f.advance(seconds(61));
+    f.complete("late").await;
+    f.complete("y").await;
+    assert_sound(&f, 50, false).await;
 }
 
 pub async fn a_result_outlives_its_task_until_its_successor_is_over(f: Fixture) {

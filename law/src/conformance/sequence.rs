@@ -306,8 +306,9 @@ impl Pair<'_> {
             |task: &ClaimedTask| Extension { id: task.id.clone(), fence: task.fence, heartbeat: heartbeat.clone() };
         let for_model = held.iter().map(|(a, _)| extension(a)).collect();
         let for_engine = held.iter().map(|(_, b)| extension(b)).collect();
-        let a = self.model.extend(&worker("w1"), LEASE, for_model).await;
-        let b = self.f.engine.extend(&worker("w1"), LEASE, for_engine).await;
+        let by = worker(self.random.one_of(&["w1", "w1", "w2", "w3"]));
+        let a = self.model.extend(&by, LEASE, for_model).await;
+        let b = self.f.engine.extend(&by, LEASE, for_engine).await;
         assert_eq!(a, b, "extended {held:?}, {}", self.at);
     }
 

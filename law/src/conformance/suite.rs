@@ -101,6 +101,16 @@ macro_rules! conformance_of_tasks {
             a_full_queue_counts_what_waits_for_others
             a_graph_of_divisors_in_pieces_runs_in_order
         );
+        $crate::conformance_group!($open, fan_in:
+            a_task_waits_for_all_of_many
+            a_task_that_waits_for_many_that_are_over_goes_by_their_ends
+            a_task_that_waited_for_many_and_ended_is_waited_with_no_more
+            a_task_whose_caller_died_waits_for_all_of_many
+            no_circle_is_closed_through_edges_that_are_still_to_be_stored
+            a_predecessor_that_is_replaced_before_its_edge_is_stored_counts_as_aborted
+            tasks_of_a_batch_wait_for_many_of_it
+            signals_from_outside_time_out_after_the_last_of_many
+        );
         $crate::conformance_group!($open, added_dependencies:
             a_ready_task_with_a_new_edge_waits_again
             a_waiting_task_waits_for_the_new_edge_too
@@ -118,6 +128,7 @@ macro_rules! conformance_of_tasks {
         );
         $crate::conformance_group!($open, parents:
             a_task_reads_how_its_predecessors_ended
+            a_predecessor_that_is_added_later_is_shown_and_held
             a_result_outlives_its_task_until_its_successor_is_over
             a_predecessor_that_was_over_is_held_too
             a_result_is_kept_for_the_last_that_holds_it
@@ -197,6 +208,7 @@ macro_rules! conformance_of_tasks {
         );
         $crate::conformance_group!($open, lease:
             an_extended_lease_does_not_expire
+            a_lease_is_renewed_by_its_worker_alone
             a_lease_that_ran_out_can_be_renewed_until_it_is_reclaimed
             an_expired_lease_is_reclaimed_by_the_next_claim
             a_reclaimed_task_keeps_its_place_and_its_attempt

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    dependency::DependencyPolicy,
+    dependency::{Dependency, DependencyPolicy},
     engine::{
         ClaimRequest, Cycle, Engine, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, Resubmit,
         Settlement, Submit, TaskFilter,
@@ -45,9 +45,7 @@ pub async fn run(f: &Fixture, seed: u64) {
     for step in 0..STEPS {
         pair.step(&format!("seed {seed:#x}, step {step}")).await;
     }
-    for _ in 0..=2 * pair.successors.len() / SIGNALS_A_STEP {
-        f.engine.promote_due(1_000).await.unwrap();
-    }
+    pair.signal_all().await;
     for ids in pair.successors.chunks(1_000) {
         let (a, b) = (pair.model.statuses(ids).await.unwrap(), f.engine.statuses(ids).await.unwrap());
         for ((id, a), b) in ids.iter().zip(a).zip(b) {
@@ -75,7 +73,8 @@ impl Pair<'_> {
 
     async fn step(&mut self, at: &str) {
         match self.random.below(100) {
-            0..35 => self.submit_successors(at).await,
+            0..30 => self.submit_successors(at).await,
+            30..35 => self.submit_fan_in(at).await,
             35..65 => self.run_one(at).await,
             65..80 => {
                 let wish = Resubmit::of_store(id(&self.predecessor()));
@@ -87,7 +86,8 @@ impl Pair<'_> {
                 let ids = [id(&self.predecessor())];
                 assert_eq!(self.model.cancel(&ids).await, self.f.engine.cancel(&ids).await, "{at}");
             }
-            93..96 => {
+            93..95 => self.cancel_successors(at).await,
+            95..97 => {
                 let name = queue("default");
                 let a = self.model.purge_queue(&name, 1_000).await;
                 assert_eq!(a, self.f.engine.purge_queue(&name, 1_000).await, "{at}");
@@ -117,6 +117,41 @@ impl Pair<'_> {
         if a.is_ok() {
             self.successors.extend(batch.tasks.into_iter().map(|task| task.id));
         }
+    }
+
+    /// Ticks until the engine has signalled all ends, as the model has.
+    async fn signal_all(&self) {
+        for _ in 0..=(8 * self.successors.len() + 40_000) / SIGNALS_A_STEP {
+            self.f.engine.promote_due(1_000).await.unwrap();
+        }
+    }
+
+    async fn cancel_successors(&mut self, at: &str) {
+        self.signal_all().await;
+        let ids = self.some_successors(400);
+        assert_eq!(self.model.cancel(&ids).await, self.f.engine.cancel(&ids).await, "{at}");
+    }
+
+    /// Up to so many of the successors, next to each other.
+    fn some_successors(&mut self, most: u64) -> Vec<TaskId> {
+        let from = usize::try_from(self.random.below(1 + self.successors.len() as u64)).unwrap();
+        let count = usize::try_from(self.random.below(most)).unwrap();
+        self.successors.iter().skip(from).take(count).cloned().collect()
+    }
+
+    /// A task that waits for more successors than a step links, if there are so many.
+    async fn submit_fan_in(&mut self, at: &str) {
+        let policies =
+            [DependencyPolicy::RunWithFailures, DependencyPolicy::RunWithFailures, DependencyPolicy::RunOnError];
+        let policy = self.random.one_of(&policies);
+        let on = self.some_successors(4_000);
+        let depends_on = on.into_iter().map(|on| Dependency { on, policy }).collect();
+        let name = format!("s{:05}", self.successors.len());
+        let batch =
+            Submit { tasks: vec![NewTask { depends_on, ..task_in(&name, SUCCESSORS) }], on_conflict: OnConflict::Fail };
+        let a = self.model.submit(batch.clone()).await.map(|_| ());
+        assert_eq!(a, self.f.engine.submit(batch).await.map(|_| ()), "{at}");
+        self.successors.push(id(&name));
     }
 
     /// Claims a predecessor and ends it.

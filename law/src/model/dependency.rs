@@ -284,6 +284,7 @@ impl State {
         let Some(stored) = self.tasks.get_mut(&edge.run) else { return };
         stored.task.dependencies.get_or_insert_default().total = total;
         stored.waits_for.insert(edge.after.clone(), OpenEdge { policy: edge.policy, since });
+        self.add_parent(&edge.run, &edge.after);
     }
 
     /// Moves new tasks on whose predecessors were over.

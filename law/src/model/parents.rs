@@ -36,6 +36,15 @@ impl State {
         held.map(|held| held.ids.clone()).unwrap_or_default()
     }
 
+    /// Adds a predecessor to those of a task that has not started. Those of an earlier life of the task are forgotten.
+    pub(super) fn add_parent(&mut self, id: &TaskId, parent: &TaskId) {
+        let held = self.parents.entry(id.clone()).or_insert_with(|| Held::new(Vec::new()));
+        if !held.is_holding {
+            *held = Held::new(Vec::new());
+        }
+        held.ids.push(parent.clone());
+    }
+
     /// A task is over, or is removed: it holds the results of its predecessors no longer.
     pub(super) fn release_parents(&mut self, id: &TaskId) {
         if let Some(held) = self.parents.get_mut(id) {

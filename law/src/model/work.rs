@@ -283,10 +283,17 @@ impl State {
         self.leases_of(worker).filter(|task| task.cancel_requested).map(|task| task.id.clone()).collect()
     }
 
-    pub(super) fn extend(&mut self, extension: Extension, length: Duration, now: Timestamp) -> ExtendAnswer {
+    pub(super) fn extend(
+        &mut self,
+        worker: &WorkerId,
+        extension: Extension,
+        length: Duration,
+        now: Timestamp,
+    ) -> ExtendAnswer {
         let Some(stored) = self.tasks.get_mut(&extension.id) else { return ExtendAnswer::LeaseLost };
         let task = &mut stored.task;
-        let Some(lease) = task.lease.as_mut().filter(|lease| lease.fence == extension.fence) else {
+        let is_held = |lease: &&mut Lease| lease.fence == extension.fence && lease.worker == *worker;
+        let Some(lease) = task.lease.as_mut().filter(is_held) else {
             return ExtendAnswer::LeaseLost;
         };
         lease.expires_at = now.after(length);

@@ -100,7 +100,7 @@ async fn nonsense_about_dependencies_is_refused_and_named() {
     for (depends_on, said) in [
         (json!(["b"]), "depends on itself"),
         (json!(["a", {"id": "a", "policy": "run_on_error"}]), "twice"),
-        (json!(many), "the most are 1000"),
+        (json!(many), "the most are 10000"),
     ] {
         let problem = server.post("/tasks", after("b", &depends_on)).await.refused(422, "invalid_request");
         assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");

@@ -419,6 +419,17 @@ async fn a_claim_is_not_refused_for_one_queue_of_many_that_does_not_exist() {
 }
 
 #[tokio::test]
+async fn a_lease_is_extended_by_its_worker_alone() {
+    let server = Server::start().await;
+    submit(&server, "a", json!({})).await;
+    let leased = lease(&server, 1).await.remove(0);
+    let body = json!({"worker": "other", "leases": [{"id": "a", "token": leased["token"]}]});
+    let answer = server.post("/leases/extend", body).await.expect(200)["leases"][0].clone();
+    assert_eq!((&answer["extended"], &answer["code"]), (&json!(false), &json!("lease_lost")));
+    assert_eq!(extend(&server, &leased, json!({})).await["extended"], true);
+}
+
+#[tokio::test]
 async fn a_worker_holds_no_more_of_a_queue_than_one_worker_may() {
     let server = Server::start().await;
     server.put("/queues/default", json!({"max_per_worker": 2})).await.expect(200);

@@ -62,7 +62,9 @@ impl Lake {
     async fn own(&self, actor: &str, most: usize, actions: &[&str]) -> Vec<Value> {
         let body = json!({"worker": actor, "queues": actions, "limit": most, "lease": LEASE.as_secs()});
         let mut answer = self.server.post("/leases", body).await.expect(200);
-        serde_json::from_value(answer["leases"].take()).unwrap()
+        let mut owned: Vec<Value> = serde_json::from_value(answer["leases"].take()).unwrap();
+        owned.iter_mut().for_each(|owned| owned["actor"] = json!(actor));
+        owned
     }
 
     /// `OwnTasks` of one task that must be there.
@@ -75,6 +77,12 @@ impl Lake {
     /// `ReturnTask`: the answer for the lease.
     async fn give_back(&self, owned: &Value, outcome: &str) -> Value {
         self.lease_call("return", &[owned], &json!({"outcome": outcome})).await.remove(0)
+    }
+
+    /// `ReturnTask` of many.
+    async fn give_back_all(&self, owned: &[Value], outcome: &str) {
+        let answers = self.lease_call("return", &owned.iter().collect::<Vec<_>>(), &json!({"outcome": outcome})).await;
+        assert!(answers.iter().all(|answer| answer["accepted"] == true), "{answers:?}");
     }
 
     /// Returns a task whose token must hold. Its status now.
@@ -95,7 +103,8 @@ impl Lake {
             lease.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             lease
         };
-        let mut body = json!({"worker": "any", "leases": owned.iter().map(of).collect::<Vec<_>>()});
+        let actor = owned.first().and_then(|owned| owned["actor"].as_str()).unwrap_or("any");
+        let mut body = json!({"worker": actor, "leases": owned.iter().map(of).collect::<Vec<_>>()});
         if verb == "extend" {
             body["lease"] = json!(LEASE.as_secs());
         }
@@ -192,6 +201,7 @@ on_both_engines! {
     graphs no_task_is_owned_before_its_divisors
     graphs deletions_go_on_to_what_waited_only_for_them
     graphs a_wide_fan_in_through_shards_is_done_once
+    graphs a_branch_export_of_5000_files_is_done_once_all_are_copied
     graphs no_dependencies_and_an_empty_list_are_runnable
     graphs a_dependency_named_twice_is_refused_with_the_whole_batch
     graphs a_batch_with_a_taken_id_is_refused_as_a_whole

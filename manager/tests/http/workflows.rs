@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, Outcome},
-    limits::MAX_WORKFLOW_NODES,
+    engine::{ClaimRequest, Cycle, Engine, Outcome, QueueClaim, Settlement},
+    limits::{MAX_BATCH, MAX_WORKFLOW_NODES},
+    name::{QueueName, TaskId, WorkerId},
     task::{AttemptFailure, FailureKind},
 };
+use jobbers_engines::OpenOptions;
 use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use serde_json::{Value, json};
@@ -369,6 +371,58 @@ async fn a_long_flowchart_is_read_and_one_that_makes_too_much_is_refused() {
     assert!(problem.refused(422, "invalid_request")["detail"].as_str().unwrap().contains("at most 100000 edges"));
     let long = format!("flowchart TD\n a[\"echo\"]\n %% {}", "x".repeat(100_000));
     server.post("/workflows", json!({"id": "long", "mermaid": long})).await.expect(201);
+}
+
+/// Completes all that can be run, many at a time. Returns how many, and the last.
+async fn work_off(engine: &dyn Engine) -> (usize, Option<TaskId>) {
+    let worker = WorkerId::new("w1").unwrap();
+    let queues = vec![QueueClaim { queue: QueueName::new("default").unwrap(), limit: MAX_BATCH }];
+    let claim = Some(ClaimRequest { queues, limit: MAX_BATCH, refused: Vec::new(), lease: Duration::from_secs(30) });
+    let (mut count, mut last, mut settlements) = (0, None, Vec::new());
+    loop {
+        let cycle =
+            Cycle { worker: worker.clone(), settlements: std::mem::take(&mut settlements), claim: claim.clone() };
+        let claimed = engine.cycle(cycle).await.unwrap().claimed;
+        if claimed.is_empty() {
+            return (count, last);
+        }
+        count += claimed.len();
+        last = claimed.last().map(|task| task.id.clone());
+        settlements = claimed.into_iter().map(|task| Settlement::new(task.id, task.fence, DONE)).collect();
+    }
+}
+
+#[tokio::test]
+async fn a_node_waits_for_all_others_of_the_largest_run() {
+    let engine = jobbers_engines::open("sqlite::memory:", OpenOptions::default()).await.unwrap();
+    let config = Config { tick: Duration::from_millis(20), ..Config::default() };
+    let server = Server::with(Arc::clone(&engine), config).await;
+    let names: Vec<String> = (1..MAX_WORKFLOW_NODES).map(|n| format!("n{n}")).collect();
+    let plain = |name: &String| json!({"id": name, "name": "echo"});
+    let nodes: Vec<Value> = names.iter().map(plain).chain([node("all", &json!(names))]).collect();
+    let labels = names.iter().map(|name| format!("{name}[\"echo\"]")).collect::<Vec<_>>().join(" & ");
+    let chart = format!("flowchart TD\n{labels} --> all[\"echo\"]");
+    for (id, body) in
+        [("json", json!({"id": "json", "nodes": nodes})), ("chart", json!({"id": "chart", "mermaid": chart}))]
+    {
+        server.post("/workflows", body).await.expect(201);
+        soon(async { while state(&server, id).await == "submitting" {} }).await;
+        let edges = MAX_WORKFLOW_NODES - 1;
+        let all = format!("/tasks/{id}%2Fall");
+        assert_eq!(server.get(&all).await.expect(200)["dependencies"]["total"], edges);
+        // The ticks and claims signal what a step does not.
+        let (mut ran, mut last) = work_off(&*engine).await;
+        soon(async {
+            while ran < MAX_WORKFLOW_NODES {
+                let (more, latest) = work_off(&*engine).await;
+                (ran, last) = (ran + more, latest.or(last.take()));
+            }
+        })
+        .await;
+        assert_eq!((ran, last.unwrap().as_str()), (MAX_WORKFLOW_NODES, format!("{id}/all").as_str()));
+        assert_eq!(server.get(&all).await.expect(200)["dependencies"], json!({"total": edges, "signals": edges}));
+        soon(async { while state(&server, id).await != "completed" {} }).await;
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use jobbers_test_support::{
     effects::Effects,
     wait::{until, within},
 };
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{engines::Kind, stack::Stack};
@@ -18,7 +19,10 @@ const EDGES: usize = 4;
 const SLOTS: [(&str, &str); 1] = [("WORKER_CONCURRENT_TASKS", "6")];
 const PATIENCE: Duration = Duration::from_secs(60);
 
-on_both_engines!(a_graph_runs_in_its_order_though_its_workers_are_killed);
+on_both_engines!(
+    a_graph_runs_in_its_order_though_its_workers_are_killed,
+    a_task_waits_for_10000_though_the_manager_that_took_it_is_killed,
+);
 
 fn id(layer: usize, place: usize) -> String {
     format!("g.{layer}.{place}")
@@ -84,5 +88,34 @@ async fn a_graph_runs_in_its_order_though_its_workers_are_killed(kind: Kind) {
     done.insert(id(2, 5), i64::MAX);
     assert!(!too_early(&started, &done).is_empty());
 
+    stack.examined().await;
+}
+
+async fn a_task_waits_for_10000_though_the_manager_that_took_it_is_killed(kind: Kind) {
+    const MANY: usize = 10_000;
+    let stack = Stack::on(kind).await;
+    let (mut taker, other) = (stack.manager().await, stack.manager().await);
+    let ids: Vec<String> = (0..MANY).map(|n| format!("p{n:05}")).collect();
+    for ids in ids.chunks(1_000) {
+        let tasks: Vec<Value> = ids.iter().map(|id| json!({"id": id, "name": "note"})).collect();
+        other.api.post("/tasks", &json!({ "tasks": tasks })).await.ok();
+    }
+    // Killed as soon as the task is stored: most of its edges are not yet.
+    let (api, all) = (taker.api.clone(), json!({"id": "all", "name": "note", "depends_on": ids}));
+    let submitting = tokio::spawn(async move { api.send(Method::POST, "/tasks", &[], Some(&all)).await.ok() });
+    until(PATIENCE, "the task is stored", async || {
+        let status = other.api.get("/tasks/all").await.status;
+        (status == 200).then_some(())
+    })
+    .await;
+    taker.program.kill().await;
+    submitting.await.unwrap();
+
+    let _worker = stack.worker().await;
+    let task = within(PATIENCE, "all have run", other.api.finished("all")).await;
+    assert_eq!((&task["status"], &task["attempt"]), (&json!("completed"), &json!(1)), "{task}");
+    assert_eq!(task["dependencies"], json!({"total": MANY, "signals": MANY}));
+    let counts = other.api.get("/queues/default").await.ok();
+    assert_eq!(counts["tasks"]["completed"], MANY + 1, "{counts}");
     stack.examined().await;
 }

@@ -17,7 +17,7 @@ use crate::{
 const LEFT: &[(&str, &[usize])] = &[
     ("api", &[2, 2]),
     ("common", &[2]),
-    ("engines", &[39, 27, 3, 3, 2]),
+    ("engines", &[40, 27, 3, 3, 2]),
     ("law", &[6, 2]),
     ("manager", &[59]),
     ("process", &[2]),

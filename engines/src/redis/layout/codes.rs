@@ -42,7 +42,7 @@ codes! {
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
     deleted { done "d" running "r" unknown "u" }
-    gone { deleted "d" cascade "c" }
+    gone { deleted "d" cascade "c" waited "w" }
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
     restored { done "d" already "a" conflict "c" queue "q" held "h" }
     gate { key "k" task "t" suspect "!" unknown "?" }

@@ -244,12 +244,36 @@ pub(in crate::redis) const PARENTS: Layout = Layout {
     rest: "their ids, a zero byte after each",
 };
 
+/// Edges of a new task that are stored in pieces.
+pub(in crate::redis) const PIECES: Layout = Layout {
+    name: "pieces",
+    what: "an argument of `submit`: the edges of a task that are stored in pieces by later steps",
+    fields: &[digits("total", 6, "how many edges these are")],
+    has_core: false,
+    rest: "the pieces, with a byte 1 behind each: for each edge a letter of `policy`, the predecessor's id, a zero byte",
+};
+
+/// Edges of a task that are still to be stored.
+pub(in crate::redis) const PIECE: Layout = Layout {
+    name: "piece",
+    what: "`g:pieces`: edges of a waiting task that are still to be stored",
+    fields: &[
+        revision("since", "the position of the task: it is another, or waits no longer, if it has another one"),
+        letter("holds", "1 if the task does not hold these predecessors yet, else 0: it was restored with them"),
+    ],
+    has_core: false,
+    rest: "its id, a zero byte; for each edge a letter of `policy`, the predecessor's id, a zero byte",
+};
+
 pub(in crate::redis) const ENDING_DUE: Layout = Layout {
     name: "ending_due",
     what: "`g:due`: an end that is still to be signalled to some successors",
     fields: &[
         revision("before", "later edges belong to a later life of the task"),
-        letter("state", "as in its ending; or of `gone`, if it was deleted before its end"),
+        letter(
+            "state",
+            "as in its ending; or of `gone`: it was deleted before its end, or waited and has edges left to delete",
+        ),
     ],
     has_core: false,
     rest: "id",

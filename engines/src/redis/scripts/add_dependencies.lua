@@ -5,12 +5,12 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 how many edges a search for a circle follows at most, 3 how many
 -- edges a task has at most; for each edge: its policy, the task that waits, the task that it waits for.
 -- Returns a letter for each, `n` if it is new, `e` if it exists; or the place of an edge, from 0, the reason why it can't be
--- added, and what belongs to that.
+-- added, and what belongs to that; or 0: edges of earlier calls must be stored first, as a circle may lead through them.
 
--- include base numbers wake moves aside lane places edges
+-- include base numbers wake moves aside lane places edges parents
 
 -- Of how many edges that the tasks have already one call reads the policies.
-local MOST_READ, FIRST = 5000, 4
+local MOST_READ, FIRST = 10000, 4
 
 local most_checked, most_edges = tonumber(ARGV[2]), tonumber(ARGV[3])
 -- By id: its record, or nothing; and for one that is only remembered its status.
@@ -160,20 +160,14 @@ local function circle_among_all()
   return circle and reversed(circle), is_too_long
 end
 
--- Marks the record of a task as linked.
-local function linked(record)
-  local at = core_at(record) - 1 + @core.linked.at
-  return sub(record, 1, at - 1) .. @flag.yes .. sub(record, at + 1)
-end
-
 -- Moves the tasks that are scheduled or submitted to those that wait.
 local function wait_for_others(high, low, next_high)
   local by_queue, moved = {}, 0
   for _, edge in ipairs(new) do
     local id, record = edge.run, stored[edge.run]
     if byte(record) ~= @state.waiting.byte then
-      moved = moved + 1
       local name, revision = queue_of(record), number_at(high, low, next_high, moved)
+      moved = moved + 1
       by_queue[name] = by_queue[name] or { ids = {}, found = {} }
       table.insert(by_queue[name].ids, id)
       table.insert(by_queue[name].found, record)
@@ -187,6 +181,26 @@ local function wait_for_others(high, low, next_high)
       note_out(name, list.ids)
     end
   end
+end
+
+-- Tasks hold their new predecessors; those of an earlier life of a task are forgotten.
+local function hold_added()
+  local added, lists = {}, {}
+  for _, edge in ipairs(new) do
+    added[edge.run] = (added[edge.run] or @flag.yes) .. edge.after .. ZERO
+  end
+  for id, list in pairs(added) do
+    push(lists, id, list)
+  end
+  local changes, written = {}, {}
+  for i = 1, #lists, 2 do
+    local known = call('HGET', PARENTS, lists[i])
+    local is_held = known and sub(known, @parents.holds) == @flag.yes
+    note_holders(changes, lists[i + 1], 1)
+    push(written, lists[i], is_held and known .. sub(lists[i + 1], @parents.rest.at) or lists[i + 1])
+  end
+  spread('HSET', PARENTS, written)
+  change_holders(changes)
 end
 
 local function put_edges(since)
@@ -210,6 +224,9 @@ local function put_edges(since)
 end
 
 local function add_all()
+  if call('EXISTS', PIECES) == 1 then
+    return 0
+  end
   read_tasks()
   for _, edge in ipairs(edges) do
     local why, what = refusal_of(edge)
@@ -229,7 +246,9 @@ local function add_all()
   end
   local high, low, next_high = take_numbers(1 + #new)
   wait_for_others(high, low, next_high)
-  put_edges(number_at(high, low, next_high, 0))
+  -- Not before the places that tasks just got: older edges would belong to an earlier life of theirs.
+  put_edges(number_at(high, low, next_high, #new))
+  hold_added()
   write_moves(false)
   thin_lanes()
   return table.concat(letters)

@@ -2,7 +2,7 @@
 -- Renews leases by their fences, and notes heartbeats, progress and checkpoints. An expired lease is renewed too, unless
 -- it was reclaimed.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 lease in microseconds; for each task five: id, the fence's 15
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 lease in microseconds, 3 the worker; for each task five: id, the fence's 15
 -- digits, h for a heartbeat or nothing, its progress (`-` leaves it), its checkpoint (`-` leaves it, else after a `+`).
 -- Returns a letter for each: e extended, c extended and a cancel is requested, l lost.
 
@@ -23,14 +23,14 @@ local function heard(news, progress, checkpoint)
 end
 
 local ids, answers, expiries = {}, {}, {}
-for i = 3, #ARGV, 5 do
+for i = 4, #ARGV, 5 do
   ids[#ids + 1] = ARGV[i]
 end
 local expires_at = format('%.0f', now + ARGV[2])
 local leases = call('HMGET', T, unpack(ids))
 for i, id in ipairs(ids) do
-  local at, lease = 3 + 5 * (i - 1), leases[i]
-  if lease and is_running(lease) and sub(lease, @lease.revision) == ARGV[at + 1] then
+  local at, lease = 4 + 5 * (i - 1), leases[i]
+  if lease and is_running(lease) and sub(lease, @lease.revision) == ARGV[at + 1] and worker_of(lease) == ARGV[3] then
     local name = queue_of(lease)
     expiries[name] = expiries[name] or {}
     push(expiries[name], expires_at, id)

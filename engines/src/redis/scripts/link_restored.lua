@@ -3,9 +3,13 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time; for each task: id, how many edges it has, and of each the policy and
 -- the predecessor's id.
--- Returns how many tasks it linked: those that wait, and had no edges.
+-- Returns how many tasks it linked: those that wait, and had no edges. The edges of a task with many are left to later steps, in
+-- pieces; -1 if there are some already, because those may be of these tasks: then it linked none.
 
 -- include base numbers wake moves
+
+-- How many edges of a task it stores itself at most; and how many are a piece.
+local MOST_AT_ONCE, EDGES_A_PIECE = 500, 250
 
 -- The end of a predecessor; nothing if it is live. One that is neither stored nor remembered counts as cancelled.
 local function end_of_predecessor(id)
@@ -56,6 +60,23 @@ local function link_all()
     linked[#linked + 1] = task
   end
 
+  -- Leaves the edges of a task to later steps.
+  local function leave_pieces(id, record, first, last)
+    local since = sub(record, @lease.position)
+    for from = first, last, 2 * EDGES_A_PIECE do
+      local edges = {}
+      for i = from, min(from + 2 * EDGES_A_PIECE - 1, last), 2 do
+        edges[#edges + 1] = ARGV[i] .. ARGV[i + 1] .. ZERO
+      end
+      call('RPUSH', PIECES, since .. @flag.no .. id .. ZERO .. table.concat(edges))
+    end
+    call('ZADD', DUE, 0, LEFT_DUE)
+    linked[#linked + 1] = { id = id }
+  end
+
+  if call('EXISTS', PIECES) == 1 then
+    return -1
+  end
   local at = 2
   while ARGV[at] do
     local id, count = ARGV[at], tonumber(ARGV[at + 1])
@@ -63,7 +84,9 @@ local function link_all()
     local last = at + 1 + 2 * count
     if record and stored and byte(record) == @state.waiting.byte and not edges_of(IN, id, nil, 1)[1] then
       local total, signals = read_counts(stored)
-      if total - signals - count_open(stored) == count then
+      if total - signals - count_open(stored) == count and count > MOST_AT_ONCE then
+        leave_pieces(id, record, at + 2, last)
+      elseif total - signals - count_open(stored) == count then
         link(id, record, total, signals, at + 2, last)
       end
     end

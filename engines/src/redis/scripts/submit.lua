@@ -6,14 +6,14 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 how many groups; for each: what to do about ids that are taken
 -- (f fail, s skip, r replace; F, S, R if each task is independent), how many runs; for each run of tasks that are
 -- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), l if their parameters are
--- separate and u if they have unique keys and d if they depend on others or on signals and s if on signals and c if clients
--- chose their ids, how many;
+-- separate and u if they have unique keys and d if they depend on others or on signals and s if on signals and w if their
+-- edges are stored in pieces by later steps and c if clients chose their ids, how many;
 -- for each task: id, core without its submitted_at, its
 -- parameters if they are separate, and if it has a unique key the action if it is held (j refuse, t answer with the
 -- holder, p
 -- replace, k keep the last) and its uniqueness constraint (see unique.lua); if it has s, each signal from outside as an
 -- `awaited`, with a zero byte behind it; if it has d, the policy and id of each task that it depends on,
--- with a zero byte between them. No id occurs twice; at most 1,000 tasks in all; a group with unique keys or dependencies
+-- with a zero byte between them; if it has w, these as `pieces`. No id occurs twice; at most 1,000 tasks in all; a group with unique keys or dependencies
 -- comes alone.
 -- Returns for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
 -- body differs, or it has started), {'predecessor', place, id} (it waits for an unknown task), {'duplicate', place,
@@ -47,10 +47,11 @@ local function traits_of(letters)
   local is_linked = string.find(letters, 'd', 1, true) ~= nil
   local is_chosen = string.find(letters, 'c', 1, true) ~= nil
   local is_signalled = is_linked and string.find(letters, 's', 1, true) ~= nil
+  local is_pieced = is_linked and string.find(letters, 'w', 1, true) ~= nil
   is_any_unique, is_any_chosen = is_any_unique or is_unique, is_any_chosen or is_chosen
   is_any_linked = is_any_linked or is_linked
   traits[letters] = { is_large = is_large, is_unique = is_unique, is_linked = is_linked, is_chosen = is_chosen,
-    is_signalled = is_signalled, stride = 2 + (is_large and 1 or 0) + (is_unique and 1 or 0) + (is_signalled and 1 or 0)
+    is_signalled = is_signalled, is_pieced = is_pieced, stride = 2 + (is_large and 1 or 0) + (is_unique and 1 or 0) + (is_signalled and 1 or 0)
       + (is_linked and 1 or 0) }
   return traits[letters]
 end

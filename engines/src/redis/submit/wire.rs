@@ -3,8 +3,10 @@
 use std::{collections::HashSet, time::Duration};
 
 use jobbers_common::{
+    dependency::{Dependency, linked_later},
     engine::{ConflictReason, Error, OnConflict, Result, Submitted, SubmittedHow},
     lifecycle::Status,
+    limits::DEPENDENCIES_A_PIECE,
     name::{QueueName, TaskId},
     signal::AwaitedSignal,
     task::{NewTask, Start},
@@ -75,25 +77,26 @@ impl Run {
 /// Forms runs of a caller's tasks, in their order.
 pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
     let named: HashSet<&TaskId> = tasks.iter().flat_map(|task| &task.depends_on).map(|edge| &edge.on).collect();
-    let alike = tasks.chunk_by(|a, b| traits_of(a) == traits_of(b));
+    let tasks: Vec<(&NewTask, bool)> = tasks.iter().zip(linked_later(tasks)).collect();
+    let alike = tasks.chunk_by(|a, b| traits_of(a.0, a.1) == traits_of(b.0, b.1));
     let runs = alike.filter_map(|tasks| Some((tasks.first()?, tasks)));
     runs.map(|(first, tasks)| encode_run(first, tasks, &named)).collect()
 }
 
 /// What the script must know about tasks besides their records.
-type Traits<'a> = (&'a QueueName, u8, Start, [bool; 5]);
+type Traits<'a> = (&'a QueueName, u8, Start, [bool; 6]);
 
 /// The same for one task: its queue, priority and start; whether its parameters are large, it has a unique key, it
-/// waits for others or for signals, its client chose its id, and it waits for signals.
-fn traits_of(task: &NewTask) -> Traits<'_> {
+/// waits for others or for signals, its client chose its id, it waits for signals, and its edges are stored later.
+fn traits_of(task: &NewTask, is_pieced: bool) -> Traits<'_> {
     let (is_unique, is_signalled) = (task.unique.is_some(), !task.signals.is_empty());
-    let flags = [record::is_large(task), is_unique, task.is_linked(), task.id_is_chosen, is_signalled];
+    let flags = [record::is_large(task), is_unique, task.is_linked(), task.id_is_chosen, is_signalled, is_pieced];
     (&task.queue, task.priority.get(), task.start, flags)
 }
 
-fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> Result<Run> {
+fn encode_run(first: &(&NewTask, bool), tasks: &[(&NewTask, bool)], named: &HashSet<&TaskId>) -> Result<Run> {
     let mut written = Arguments::default();
-    for task in tasks {
+    for (task, is_pieced) in tasks {
         written.push(task.id.as_str().as_bytes());
         let core_at = written.bytes.len();
         record::encode(task, &mut written.bytes)?;
@@ -115,11 +118,20 @@ fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> R
             written.push(task.signals.iter().map(signal).collect::<String>().as_bytes());
         }
         if task.is_linked() {
-            let edges = task.depends_on.iter().map(|edge| format!("{}{}\0", edge.policy.code(), edge.on));
-            written.push(edges.collect::<String>().as_bytes());
+            let edges = |edges: &[Dependency]| -> String {
+                edges.iter().map(|edge| format!("{}{}\0", edge.policy.code(), edge.on)).collect()
+            };
+            let pieces = task.depends_on.chunks(DEPENDENCIES_A_PIECE).map(|piece| edges(piece) + "\u{1}");
+            written.push(
+                match is_pieced {
+                    true => format!("{:06}{}", task.depends_on.len(), pieces.collect::<String>()).into_bytes(),
+                    false => edges(&task.depends_on).into_bytes(),
+                }
+                .as_slice(),
+            );
         }
     }
-    let (queue, priority, start, flags) = traits_of(first);
+    let (queue, priority, start, flags) = traits_of(first.0, first.1);
     let mut head = Arguments::default();
     head.push(queue.as_str().as_bytes());
     head.push(&[b'0' + priority]);
@@ -128,7 +140,7 @@ fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> R
         Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
         Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
     }
-    let letters = flags.into_iter().zip(*b"ludcs");
+    let letters = flags.into_iter().zip(*b"ludcsw");
     head.push(&letters.filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
     Ok(Run { head, count: tasks.len(), tasks: written })
 }

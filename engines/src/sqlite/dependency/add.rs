@@ -11,11 +11,11 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use super::policy;
+use super::{pieces, policy};
 use crate::sqlite::{
     error::{OrStore, corrupt},
     find::{Found, find},
-    sql,
+    parents, sql,
     step::Step,
     tombstones, unique,
 };
@@ -38,8 +38,13 @@ struct NewEdge<'a> {
     after: i64,
 }
 
-/// Adds edges between stored tasks; returns for each whether it is new.
-pub(in crate::sqlite) fn add(step: &mut Step<'_>, edges: &[NewDependency]) -> Result<Vec<bool>> {
+/// Adds edges between stored tasks; returns for each whether it is new. `None`: edges of earlier calls had to be stored first, as
+/// a circle may lead through them; this stored some.
+pub(in crate::sqlite) fn add(step: &mut Step<'_>, edges: &[NewDependency]) -> Result<Option<Vec<bool>>> {
+    if pieces::are_left(step)? {
+        pieces::link_some(step)?;
+        return Ok(None);
+    }
     let mut named = Named::new();
     for id in edges.iter().flat_map(|edge| [&edge.run, &edge.after]) {
         if !named.contains_key(id) {
@@ -54,16 +59,19 @@ pub(in crate::sqlite) fn add(step: &mut Step<'_>, edges: &[NewDependency]) -> Re
     }
     let totals = new.iter().map(|edge| count_with(step, edge, &new, &named)).collect::<Result<Vec<i64>>>()?;
     check_circle(step, &new)?;
-    let since = step.next_revision();
-    for (NewEdge { edge, run, after }, total) in new.into_iter().zip(totals) {
+    for NewEdge { edge, .. } in &new {
         if let Some(found) = named.remove(&edge.run).flatten().filter(|found| found.status != Status::Waiting) {
             wait(step, &found)?;
         }
+    }
+    let since = step.next_revision();
+    for (NewEdge { edge, run, after }, total) in new.into_iter().zip(totals) {
         step.prepare(sql::INSERT_DEPENDENCY)?.execute((after, since, run, edge.policy.code())).or_store()?;
         step.prepare(sql::SET_DEPENDENCIES)?.execute((run, total)).or_store()?;
         step.prepare(sql::LINK_TASK)?.execute([after]).or_store()?;
+        parents::add(step, run, &edge.after)?;
     }
-    Ok(answers)
+    Ok(Some(answers))
 }
 
 /// Checks an edge by itself; `None` if it is stored already.

@@ -184,7 +184,8 @@ LIMIT ?2
 -- many edges no end will signal: their predecessor is gone or over, and that is not still to be signalled.
 SELECT coalesce((SELECT total FROM dependent WHERE task = ?1), 0),
        coalesce((SELECT signals FROM dependent WHERE task = ?1), 0),
-       count(*) + (SELECT count(*) FROM external_signal WHERE task = ?1 AND state = 0),
+       count(*) + (SELECT count(*) FROM external_signal WHERE task = ?1 AND state = 0)
+           + (SELECT coalesce(sum(json_array_length(edges)), 0) FROM link_due WHERE successor = ?1),
        coalesce(sum(NOT EXISTS (SELECT 1 FROM task WHERE key = edge.predecessor AND status < 4)
                 AND NOT EXISTS (SELECT 1 FROM signal_due AS due
                                 WHERE due.predecessor = edge.predecessor AND edge.since < due.before)), 0)

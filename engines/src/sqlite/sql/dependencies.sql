@@ -30,6 +30,32 @@ UPDATE task
 SET status = 0, revision = ?2, position = ?2, linked = 1, gate = iif(losses > 1, '!', NULL)
 WHERE key = ?1 AND status IN (1, 2)
 
+-- put_link_due: dependencies of a task that later steps store.
+-- ?1 key  ?2 its position  ?3 place of the first predecessor  ?4 edges
+INSERT INTO link_due (successor, since, place, edges) VALUES (?1, ?2, ?3, ?4)
+
+-- next_link_due: the dependencies to store next.
+SELECT number, successor, since, place, edges FROM link_due ORDER BY number LIMIT 1
+
+-- delete_link_due: deletes dependencies that this step stores, or drops.
+-- ?1 number
+DELETE FROM link_due WHERE number = ?1
+
+-- waits_since: a task that waits since it got this position.
+-- ?1 key  ?2 position
+SELECT id FROM task WHERE key = ?1 AND position = ?2 AND status = 0
+
+-- any_link_due: whether later steps have dependencies to store.
+SELECT 1 FROM link_due LIMIT 1
+
+-- submitted_after: whether a task was submitted later than another.
+-- ?1 key  ?2 key of the other
+SELECT 1 FROM task WHERE key = ?1 AND submitted_at > (SELECT submitted_at FROM task WHERE key = ?2)
+
+-- last_parent: the last place among the predecessors that a task holds; NULL if it holds none.
+-- ?1 key
+SELECT max(place) FROM parent WHERE successor = ?1 AND holds = 1
+
 -- dependency_policy: the policy of an edge without a signal, if it exists.
 -- ?1 key of the successor  ?2 key of the predecessor
 SELECT policy FROM dependency WHERE successor = ?1 AND predecessor = ?2 LIMIT 1

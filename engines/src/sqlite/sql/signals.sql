@@ -24,6 +24,7 @@ WHERE task.id = ?1 AND task.status = 0 AND NOT EXISTS (SELECT 1 FROM dependency 
 UPDATE external_signal SET due = ?2 + timeout
 WHERE task = ?1 AND state = 0 AND due IS NULL AND timeout IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM dependency WHERE successor = ?1)
+      AND NOT EXISTS (SELECT 1 FROM link_due WHERE successor = ?1)
 
 -- late_signals: signals that have not come in time, the longest due first.
 -- ?1 now  ?2 limit

@@ -15,6 +15,7 @@ use jobbers_api::{
 use jobbers_archive::{Archive, ItemOutcome, NewOperation, Selection};
 use jobbers_common::{
     engine::{Resubmit, Resubmitted},
+    lifecycle::Status,
     name::TaskId,
 };
 

@@ -5,8 +5,8 @@
 -- How many edges of an ended task are read, at least one more than a step signals.
 local MOST_READ = '201'
 
--- How many predecessors this step may still release.
-local releases_left = 1000
+-- How many predecessors this step may still release, and how many edges of tasks that end it may still delete.
+local releases_left, drops_left = 1000, 500
 
 -- Whether the end of a predecessor aborts the successor.
 local function aborts(policy, status)
@@ -16,9 +16,15 @@ local function aborts(policy, status)
   return policy == @policy.run_on_error and (status == @state.completed or status == @state.cancelled)
 end
 
--- Deletes the edges of a task from before a revision: it no longer waits for any predecessor.
+-- Deletes the edges of a task from before a revision, while this step may: it no longer waits for any predecessor. Those that
+-- are left to later steps are older than the place it has when it waits again, so their signals do not count.
 local function drop_edges(id, before)
-  local entries, others = edges_of(IN, id, before, -1), {}
+  local entries, others = edges_of(IN, id, before, drops_left + 1), {}
+  if #entries > drops_left then
+    entries[#entries] = nil
+    call('ZADD', DUE, 0, before .. @gone.waited .. id)
+  end
+  drops_left = drops_left - #entries
   for i, entry in ipairs(entries) do
     local _, since, on, policy = read_edge(entry)
     others[i] = edge_entry(on, since, id, policy)
@@ -137,16 +143,17 @@ local function signal(round)
   spread('ZREM', IN, round.entries_in)
   spread('ZREM', OUT, round.entries_out)
   local stored, counts, moves, deleted, timeouts = read_values(T, ids), read_values(COUNTS, ids), new_moves(), {}, {}
-  local totals, signals, has_moved = {}, {}, {}
+  local totals, signals, has_moved, positions = {}, {}, {}, {}
   for place, record in ipairs(stored) do
     if record and counts[place] and byte(record) == @state.waiting.byte then
       totals[place], signals[place] = read_counts(counts[place])
+      positions[place] = sub(record, @lease.position)
     end
   end
   for _, i in ipairs(in_order(round)) do
     local place, task = places[i], round.tasks[i]
     local total, count, status = totals[place], signals[place], task.status
-    if total and not has_moved[place] then
+    if total and not has_moved[place] and round.since[i] >= positions[place] then
       local is_deleted = status == @gone.deleted or status == @gone.cascade
       if is_deleted then
         total = total - 1
@@ -201,7 +208,10 @@ local function release_ended(ended, lists)
   local released, changes = {}, {}
   for i, record in ipairs(read_values(T, ids)) do
     local task, list = ended[places[i]], lists[places[i]]
-    if record and is_over(record) and releases_left > 0 then
+    if record and is_over(record) and #list > LONG_LIST then
+      push(released, task.id, @flag.no .. sub(list, @parents.rest.at))
+      leave_list(list)
+    elseif record and is_over(record) and releases_left > 0 then
       push(released, task.id, @flag.no .. sub(list, @parents.rest.at))
       releases_left = releases_left - note_holders(changes, list, -1)
     elseif record and is_over(record) then
@@ -232,12 +242,14 @@ local function signal_ended()
     end
     local unsent = call('EXISTS', UNSENT) == 1 and read_values(UNSENT, ids) or {}
     for i, task in ipairs(ended) do
+      -- A task that only has edges left to delete is waited for by none.
+      local has_ended = task.status ~= @gone.waited
       -- The ends in `g:due` come in their order, so an earlier one has no edges left by then.
       local from = not task.was_put_off and unsent[i] or nil
-      local entries = edges_of(OUT, task.id, task.before, signals_left > 0 and MOST_READ or '1', from)
+      local entries = has_ended and edges_of(OUT, task.id, task.before, signals_left > 0 and MOST_READ or '1', from) or {}
       if #entries > signals_left then
         put_off_end(task.id, task.status, task.before)
-      elseif unsent[i] == task.before then
+      elseif has_ended and unsent[i] == task.before then
         call('HDEL', UNSENT, task.id)
       end
       local count = min(#entries, signals_left)

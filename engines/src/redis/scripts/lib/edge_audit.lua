@@ -17,7 +17,8 @@ end
 local function check_edges(name, id, record)
   local counts = call('HGET', COUNTS, id) or write_counts(0, 0)
   local total, signals = read_counts(counts)
-  local open = call('ZLEXCOUNT', IN, '[' .. id .. ZERO, '(' .. id .. '\1') + count_open(counts)
+  local first = '[' .. id .. ZERO .. sub(record, @lease.position)
+  local open = call('ZLEXCOUNT', IN, first, '(' .. id .. '\1') + count_open(counts)
   for _, signal in ipairs((read_signals(counts))) do
     local due, entry = timeout_of(signal), timeout_entry(id, signal)
     if due and tonumber(call('ZSCORE', TIMEOUTS, entry) or 0) ~= tonumber(due) then
@@ -33,7 +34,7 @@ local function check_edges(name, id, record)
       call('ZREM', of(name, 'd'), id)
       call('ZADD', of(name, 'r'), score_of(sub(record, @lease.priority), position), id)
     end)
-  elseif open ~= total - signals then
+  elseif open ~= total - signals and call('EXISTS', PIECES) == 0 then
     note('unplaced', id, 'it waits for ' .. total - signals .. ' tasks and signals, and ' .. open .. ' are there')
   end
 end
@@ -47,11 +48,13 @@ local function look_over_edges()
     local record, predecessor = call('HGET', T, id), call('HGET', T, on)
     local other = edge_entry(on, since, id, policy)
     looked_at = looked_at + 1
-    if not record or byte(record) ~= @state.waiting.byte then
-      note('orphan', id, 'it has an edge from ' .. on .. ' and does not wait', function()
-        call('ZREM', IN, entry)
-        call('ZREM', OUT, other)
-      end)
+    if not record or byte(record) ~= @state.waiting.byte or since < sub(record, @lease.position) then
+      if not is_put_off(id) then
+        note('orphan', id, 'it has an edge from ' .. on .. ' and does not wait', function()
+          call('ZREM', IN, entry)
+          call('ZREM', OUT, other)
+        end)
+      end
     elseif not call('ZSCORE', OUT, other) then
       note('unplaced', id, 'the end of ' .. on .. ', which it waits for, would not be signalled', function()
         call('ZADD', OUT, 0, other)

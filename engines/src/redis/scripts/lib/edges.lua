@@ -4,11 +4,14 @@
 --  g:in   edges that are not signalled, by the task that waits: its id, a zero byte, an `edge` to its predecessor
 --  g:out  the same once more, by the task that is waited for
 --  g:due  ends of tasks that are still to be signalled to some successors, the oldest first
+--  g:pieces  edges that are still to be stored, of tasks that wait for many others: a `piece` each, those of a task in
+--            their order. While there are any, `g:due` has an entry
 --  g:unsent  by id: the latest end of a task in `g:due` with edges left, by the revision before which these were made
 --
 -- All entries of one set have the score 0, so that they are in the order of their bytes.
 
-local COUNTS, IN, OUT, DUE, UNSENT, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', P .. 'g:unsent', '\0'
+local COUNTS, IN, OUT, DUE, UNSENT, PIECES = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', P .. 'g:unsent', P .. 'g:pieces'
+local ZERO = '\0'
 -- What precedes the signals from outside in what `g` has of a task (see external.lua).
 local FIRST_SIGNAL = '\1'
 

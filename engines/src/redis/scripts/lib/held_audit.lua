@@ -3,8 +3,8 @@
 -- How many lists, and predecessors in them, are counted in one step. Of more, only what one entry shows is checked.
 local LISTS_COUNTED, PARENTS_COUNTED, LEFT_COUNTED = 500, 5000, 20
 
--- A step reads few lists, because each may name 1,000 tasks, and few results, because they may be large.
-local LISTS_A_STEP, RESULTS_A_STEP = 4, 10
+-- A step reads one list, because it may name 10,000 tasks, and few results, because they may be large.
+local LISTS_A_STEP, RESULTS_A_STEP = 1, 10
 
 local function are_lists_counted()
   return call('HLEN', PARENTS) <= LISTS_COUNTED

@@ -4,12 +4,13 @@
 
 -- By place: {predecessor, policy, its end or nothing, its record if it is stored and live}.
 local edges_at = {}
--- By place: the signals from outside that a task waits for.
-local signals_at = {}
+-- By place: the signals from outside that a task waits for; and how many edges a task has that are stored in pieces, and these.
+local signals_at, pieces_at = {}, {}
 
 -- The edges of the task at a place: pairs of policy and predecessor.
 local function told_edges(run, place)
-  return string.gmatch(ARGV[argument_of(run, place) + run.stride - 1], '(%d)([^%z]+)')
+  local told = run.kind.is_pieced and '' or ARGV[argument_of(run, place) + run.stride - 1]
+  return string.gmatch(told, '(%d)([^%z]+)')
 end
 
 -- The signals from outside that the task at a place waits for, each as a `signal`.
@@ -81,6 +82,10 @@ local function find_predecessors(group)
       end
     end
     edges_at[place], signals_at[place] = edges, told_signals(run, place)
+    if run.kind.is_pieced then
+      local told = ARGV[argument_of(run, place) + run.stride - 1]
+      pieces_at[place] = { total = tonumber(sub(told, @pieces.total)), told = sub(told, @pieces.rest.at) }
+    end
   end)
 end
 
@@ -89,6 +94,7 @@ local function put_edges()
   -- include parents kept_signals
   local are_any_kept = call('EXISTS', KEPT_SIGNALS) == 1
   local entries_in, entries_out, counts, patched, lists, timeouts = {}, {}, {}, {}, {}, {}
+  local left = {}
   for place, id in ipairs(ids) do
     local signals, since = 0, number_at(high, low, next_high, place - 1)
     for _, edge in ipairs(edges_at[place] or {}) do
@@ -100,23 +106,28 @@ local function put_edges()
         push(entries_out, '0', edge_entry(edge.on, since, id, edge.policy))
       end
       if record and not patched[edge.on] then
-        local at = core_at(record) - 1 + @core.linked.at
         patched[edge.on] = true
         push(records, edge.on, sub(record, 1, at - 1) .. @flag.yes .. sub(record, at + 1))
       end
     end
     if edges_at[place] then
-      local awaited, parents = signals_at[place], { @flag.yes }
+      local awaited, parents, pieces = signals_at[place], { @flag.yes }, pieces_at[place]
       local received = are_any_kept and awaited[1] and receive_kept(id, awaited) or 0
-      if signals == #edges_at[place] then
+      local edges_later = 0
+      if pieces then
+        edges_later = pieces.total
+        for piece in string.gmatch(pieces.told, '[^\1]+') do
+          left[#left + 1] = since .. @flag.yes .. id .. ZERO .. piece
+        end
+      elseif signals == #edges_at[place] then
         awaited = with_timeouts(id, awaited, timeouts)
       end
       signals = signals + received
-      push(counts, id, write_signals(write_counts(#edges_at[place] + #awaited, signals), awaited))
+      push(counts, id, write_signals(write_counts(#edges_at[place] + edges_later + #awaited, signals), awaited))
       for i, edge in ipairs(edges_at[place]) do
         parents[i + 1] = edge.on .. ZERO
       end
-      if parents[2] then
+      if parents[2] or pieces then
         push(lists, id, table.concat(parents))
       end
     end
@@ -126,6 +137,10 @@ local function put_edges()
   spread('HSET', COUNTS, counts)
   hold_parents(lists)
   spread('ZADD', TIMEOUTS, timeouts)
+  if left[1] then
+    spread('RPUSH', PIECES, left)
+    call('ZADD', DUE, 0, LEFT_DUE)
+  end
 end
 
 -- Moves the tasks of a batch that still wait, and whose predecessors were over: all of them, or one so that it aborts.
@@ -133,7 +148,7 @@ local function move_at_once()
   -- include dependencies
   local moves = new_moves()
   for place, id in ipairs(ids) do
-    local is_any_open, cause = false, nil
+    local is_any_open, cause = pieces_at[place] and true, nil
     for _, signal in ipairs(signals_at[place] or {}) do
       is_any_open = is_any_open or is_open(signal)
     end

@@ -10,6 +10,8 @@ local PARENTS, HELD_BY, HELD_RESULTS, LEFT = P .. 'g:from', P .. 'g:held', P .. 
 local ENDS_DUE, LEFT_DUE = P .. 'g:due', string.rep('0', @ending_due.before.last) .. @gone.deleted
 -- How many predecessors a removal lets go of per task, and a chore at a time.
 local PARENTS_A_REMOVAL, PARENTS_A_CHORE = 8, 1000
+-- Longer lists, in bytes, are let go of in pieces by later steps; and of how many predecessors.
+local LONG_LIST, PARENTS_A_PIECE = 32768, 500
 
 -- The ids in a list of predecessors.
 local function each_parent(list)
@@ -51,6 +53,22 @@ local function change_holders(changes)
   if gone[1] and call('EXISTS', HELD_RESULTS) == 1 then
     spread('HDEL', HELD_RESULTS, gone)
   end
+end
+
+-- Leaves a list of predecessors to the steps that let go of them, in pieces.
+local function leave_list(list)
+  local pieces, first, at, count = {}, @parents.rest.at, @parents.rest.at, 0
+  local zero = string.find(list, '\0', at, true)
+  while zero do
+    at, count = zero + 1, count + 1
+    if count == PARENTS_A_PIECE or at > #list then
+      pieces[#pieces + 1] = @flag.yes .. sub(list, first, zero)
+      first, count = at, 0
+    end
+    zero = string.find(list, '\0', at, true)
+  end
+  spread('RPUSH', LEFT, pieces)
+  call('ZADD', ENDS_DUE, 0, LEFT_DUE)
 end
 
 -- Adds a list of predecessors to changes for `change_holders`. Returns how many these are.
@@ -107,13 +125,15 @@ local function keep_results(ids)
   spread('HSET', HELD_RESULTS, results)
 end
 
--- Forgets the predecessors of tasks that are removed, at most 1,000. Each may have 1,000, so this lets go of some per task,
--- and leaves the others to later steps.
+-- Forgets the predecessors of tasks that are removed, at most 1,000. This lets go of some per task, and leaves the others to
+-- later steps.
 local function forget_parents(ids)
   local room, left = PARENTS_A_REMOVAL * #ids, {}
   for i, list in ipairs(call('HMGET', PARENTS, unpack(ids))) do
     local holds = list and sub(list, @parents.holds) == @flag.yes
-    if holds and room > 0 then
+    if holds and #list > LONG_LIST then
+      leave_list(list)
+    elseif holds and room > 0 then
       room = room - let_go(list)
     elseif holds then
       left[#left + 1] = list
