@@ -23,7 +23,7 @@ macro_rules! operations {
     ($($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
         operations! { @all $($verb)*
             board_commit board_take board_get board_list board_groups board_names
-            backup_dump backup_restore backup_link backup_board_marks backup_restore_board
+            backup_settle_edges backup_dump backup_restore backup_link backup_board_marks backup_restore_board
         }
     };
     (@all $($name:ident)*) => {

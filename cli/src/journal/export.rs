@@ -59,6 +59,8 @@ pub async fn export<W: Write>(
         program: env!("CARGO_PKG_VERSION").to_owned(),
         engine: health.engine.to_owned(),
     };
+    // A task is read without the ends that are still to be signalled to it.
+    Arc::clone(engine).backup().settle_edges().await?;
     let mut export = Export { engine, writer: Writer::begin(into, &header)?, watch, count: 0 };
     export.configuration().await?;
     export.tasks().await?;

@@ -32,6 +32,13 @@ use crate::{
 /// A store that gives whole tasks out and takes them in. Both engines are one, under the law of `conformance::backup`.
 #[async_trait]
 pub trait Backup: Send + Sync + std::fmt::Debug {
+    /// Does what earlier steps left of edges: ends are signalled, edges stored, held results let go. Before a whole store is
+    /// dumped: what is left is not part of any task, and a store that takes the tasks in could not know of it.
+    ///
+    /// # Errors
+    /// Only those of the store. Safe to repeat.
+    async fn settle_edges(&self) -> Result<()>;
+
     /// All that is stored of some tasks, in the order asked; `None` for those that do not exist.
     ///
     /// # Errors

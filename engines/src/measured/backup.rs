@@ -13,6 +13,10 @@ use super::Measured;
 
 #[async_trait]
 impl Backup for Measured {
+    async fn settle_edges(&self) -> Result<()> {
+        self.measure("backup_settle_edges", &self.operations.backup_settle_edges, self.backup.settle_edges()).await
+    }
+
     async fn dump(&self, ids: &[TaskId]) -> Result<Vec<Option<StoredTask>>> {
         self.measure("backup_dump", &self.operations.backup_dump, self.backup.dump(ids)).await
     }

@@ -39,6 +39,11 @@ const LINKED_A_PIECE: usize = 1_000;
 
 #[async_trait]
 impl Backup for RedisEngine {
+    async fn settle_edges(&self) -> Result<()> {
+        while dependencies::settle_some(&self.store).await? > 0 {}
+        Ok(())
+    }
+
     async fn dump(&self, ids: &[TaskId]) -> Result<Vec<Option<StoredTask>>> {
         validate_dump(ids)?;
         let mut dumped = Vec::with_capacity(ids.len());

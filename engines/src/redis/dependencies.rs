@@ -28,6 +28,16 @@ use super::{
 /// About how many bytes an edge adds, beside its two ids.
 const EDGE_BYTES: usize = 200;
 
+/// Stores edges that the step of a submission left. Returns how many pieces of them are left.
+pub(super) async fn link_pieces(store: &Store) -> Result<u64> {
+    number(store.run(&store.work, &script::LINK_PIECES, |_: &mut Cmd| {}).await?)
+}
+
+/// Does some of what earlier steps left of edges. Returns how many entries are left on the due list.
+pub(super) async fn settle_some(store: &Store) -> Result<u64> {
+    number(store.run(&store.bulk, &script::SETTLE_EDGES, |_: &mut Cmd| {}).await?)
+}
+
 /// Adds edges between stored tasks; returns for each whether it is new.
 pub(super) async fn add(store: &Store, edges: &[NewDependency]) -> Result<Vec<bool>> {
     validate_new(edges)?;

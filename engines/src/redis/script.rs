@@ -222,6 +222,7 @@ scripts! {
     RESTORE = "scripts/restore.lua";
     RESUBMIT = "scripts/resubmit.lua";
     SCHEDULE = "scripts/schedule.lua";
+    SETTLE_EDGES = "scripts/settle_edges.lua";
     SIGNAL = "scripts/signal.lua";
     STATS = "scripts/stats.lua";
     STATUSES = "scripts/statuses.lua";

@@ -11,7 +11,7 @@ use jobbers_common::{
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
-    limits::{KEPT_PARAMETER_BYTES, MAX_DEPENDENCIES},
+    limits::{DEPENDENCIES_A_PIECE, KEPT_PARAMETER_BYTES, MAX_DEPENDENCIES, SIGNALS_A_STEP},
     name::{BoardName, TaskId},
     payload::Payload,
     task::Task,
@@ -34,6 +34,11 @@ use super::{
 
 #[async_trait]
 impl Backup for SqliteEngine {
+    async fn settle_edges(&self) -> Result<()> {
+        while self.writer.run(SIGNALS_A_STEP, dependency::settle_some).await? {}
+        Ok(())
+    }
+
     async fn dump(&self, ids: &[TaskId]) -> Result<Vec<Option<StoredTask>>> {
         validate_dump(ids)?;
         let ids = ids.to_vec();

@@ -10,7 +10,7 @@ use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, End, EndedPredecessor, consequence},
     engine::{Error, Result, backup::Edges},
     lifecycle::{Move, Status},
-    limits::SIGNALS_A_STEP,
+    limits::{DEPENDENCIES_A_STEP, MAX_DEPENDENCIES, SIGNALS_A_STEP},
     name::TaskId,
     signal::SignalState,
     task::NewTask,
@@ -136,6 +136,12 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
         step.ledger.ended.push(ended);
     }
     signal(step)
+}
+
+/// Does some of what earlier steps left, in a step of its own. Returns whether more is left.
+pub(super) fn settle_some(step: &mut Step<'_>) -> Result<bool> {
+    work_off(step)?;
+    Ok(step.prepare(sql::ANY_SIGNAL_DUE)?.exists([]).or_store()? || pieces::are_left(step)?)
 }
 
 /// Signals edges, and those that follow from them, round by round, up to the bound of a step. Then the tasks that ended

@@ -12,8 +12,8 @@ use jobbers_common::{
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
     lifecycle::Status,
-    limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_RESTORED_REVISION},
-    name::SignalName,
+    limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_RESTORED_REVISION, SIGNALS_A_STEP},
+    name::{SignalName, TaskId},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     queue::{QueueConfig, Retention},
@@ -25,7 +25,8 @@ use jobbers_common::{
 };
 
 use super::{
-    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failed, id, ids, queue, retry, seconds, task, task_in,
+    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, dependencies::edge, failed, id, ids, queue, retry, seconds,
+    task, task_in,
 };
 
 fn backup(f: &Fixture) -> Arc<dyn Backup> {
@@ -260,6 +261,27 @@ pub async fn edges_to_tasks_that_are_over_signal_when_they_are_linked(f: Fixture
     restore(&f, &[of("open"), of("z")]).await;
     let waiting = f.get("z").await.dependencies.unwrap();
     assert_eq!((waiting.signals, waiting.waits_for.len()), (1, 1));
+    sound(&f).await;
+}
+
+pub async fn ends_that_were_still_to_be_signalled_are_signalled_before_a_backup(f: Fixture) {
+    // More successors than a step signals; the predecessor is deleted, so nothing but the list of due ends has its end.
+    let names: Vec<String> = (0..2 * SIGNALS_A_STEP + 50).map(|n| format!("z{n:04}")).collect();
+    f.submit_ids(&["a", "b"]).await;
+    let by = |name: &String| NewTask { depends_on: vec![edge("a", DependencyPolicy::RunOnError)], ..task(name) };
+    f.submit(names.iter().map(by).collect()).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, failed(false)).await;
+    let filter = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
+    let scope = PruneScope::Matching { filter, finished_before: None, larger_than: None };
+    f.engine.prune(PruneRequest { scope, limit: 1_000, dry_run: false, cursor: None }).await.unwrap();
+    assert_eq!(f.engine.get(&id("a")).await.unwrap(), None);
+    backup(&f).settle_edges().await.unwrap();
+    move_all(&f).await;
+    for names in names.chunks(MAX_BATCH) {
+        let ids: Vec<TaskId> = names.iter().map(|name| id(name)).collect();
+        assert_eq!(f.engine.statuses(&ids).await.unwrap(), vec![Some(Status::Submitted); ids.len()]);
+    }
     sound(&f).await;
 }
 

@@ -194,6 +194,7 @@ macro_rules! conformance_of_stores {
             a_task_that_ran_is_ready_at_its_old_place
             a_suspect_stays_one
             edges_to_tasks_that_are_over_signal_when_they_are_linked
+            ends_that_were_still_to_be_signalled_are_signalled_before_a_backup
             a_restored_task_holds_its_predecessors
             restoring_again_changes_nothing
             a_restore_cut_short_is_finished_by_the_next

@@ -30,6 +30,11 @@ use super::{
 
 #[async_trait]
 impl Backup for ModelEngine {
+    async fn settle_edges(&self) -> Result<()> {
+        // It leaves nothing to later steps.
+        Ok(())
+    }
+
     async fn dump(&self, ids: &[TaskId]) -> Result<Vec<Option<StoredTask>>> {
         validate_dump(ids)?;
         Ok(self.step(|state, _| ids.iter().map(|id| state.dump(id)).collect()))

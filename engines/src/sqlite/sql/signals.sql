@@ -18,6 +18,10 @@ SELECT task.key, task.position, dependent.total - dependent.signals,
        (SELECT count(*) FROM external_signal WHERE external_signal.task = task.key AND state = 0)
 FROM task JOIN dependent ON dependent.task = task.key
 WHERE task.id = ?1 AND task.status = 0 AND NOT EXISTS (SELECT 1 FROM dependency WHERE successor = task.key)
+      AND NOT EXISTS (SELECT 1 FROM link_due WHERE successor = task.key)
+
+-- any_signal_due: whether ends are left that later steps signal.
+SELECT 1 FROM signal_due LIMIT 1
 
 -- begin_timeouts: begins the timeouts of a task's signals, if it waits for no other task.
 -- ?1 task  ?2 now
