@@ -334,7 +334,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// not issue.
     async fn prune(&self, request: PruneRequest) -> Result<Pruned>;
 
-    /// Deletes up to `limit` tasks of a queue that are waiting, scheduled or submitted. Returns how many.
+    /// Deletes up to `limit` tasks of a queue that are waiting, scheduled or submitted; fewer if these have so many dependencies
+    /// that one step should not delete them together. Returns how many: 0 once none is left.
     ///
     /// # Errors
     /// [`Error::UnknownQueue`]; [`Error::Invalid`] beyond a bound. Safe to repeat.

@@ -11,16 +11,15 @@ use jobbers_common::{
 
 use super::{
     dependency,
-    error::OrStore,
     find::{Found, find},
     removal::{self, Doomed},
-    sql,
     step::Step,
 };
 
 /// Deletes tasks by their ids, unless they run: as many as one step may, from the first on, and at least one. Returns an answer
 /// for each of these.
 pub(super) fn tasks(step: &mut Step<'_>, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+    let ids = &ids[..dependency::count_ids_in_bounds(step, ids)?];
     let (mut doomed, mut answers, mut seen) = (Vec::new(), Vec::with_capacity(ids.len()), HashSet::new());
     for id in ids {
         let found = if seen.insert(id) { find(step, id)? } else { None };

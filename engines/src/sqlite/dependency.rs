@@ -98,6 +98,35 @@ pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: impl I
     Ok(())
 }
 
+/// How many of these tasks one step ends or removes, from the first on: as many as have together no more dependencies than one
+/// task may have, and at least one. Their edges and the lists of their predecessors go in the same step.
+pub(super) fn count_in_bounds(step: &Step<'_>, keys: impl Iterator<Item = i64>) -> Result<usize> {
+    let mut total = step.prepare(sql::COUNT_DEPENDENCIES)?;
+    let (mut count, mut sum) = (0, 0);
+    for key in keys {
+        let more: Option<i64> = total.query_row([key], |row| row.get(0)).optional().or_store()?;
+        sum += more.unwrap_or_default();
+        if count > 0 && sum > sql::count(MAX_DEPENDENCIES) {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// How many of these tasks one step may delete or cancel, from the first on.
+pub(super) fn count_ids_in_bounds(step: &Step<'_>, ids: &[TaskId]) -> Result<usize> {
+    if ids.len() == 1 || !step.prepare(sql::ANY_DEPENDENT)?.exists([]).or_store()? {
+        return Ok(ids.len());
+    }
+    let mut keys = Vec::with_capacity(ids.len());
+    for id in ids {
+        // A key that does not exist has no dependencies.
+        keys.push(find(step, id)?.map_or(0, |found| found.key));
+    }
+    count_in_bounds(step, keys.into_iter())
+}
+
 /// Tasks that waited for `from` wait for `to`, which replaces it.
 pub(super) fn pass_on(step: &Step<'_>, from: i64, to: i64) -> Result<()> {
     if step.prepare(sql::PASS_SUCCESSORS_ON)?.execute((from, to)).or_store()? > 0 {

@@ -9,6 +9,7 @@ use jobbers_common::{
 };
 
 use super::{
+    dependency,
     due::Chore,
     error::OrStore,
     find::{Found, find},
@@ -56,6 +57,12 @@ fn note_heartbeat(step: &Step<'_>, key: i64, heartbeat: &Heartbeat) -> Result<()
             .or_store()?;
     }
     Ok(())
+}
+
+/// Cancels as many of these tasks as one step may, from the first on, and at least one. Returns an answer for each of these.
+pub(super) fn cancel_some(step: &mut Step<'_>, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+    let count = dependency::count_ids_in_bounds(step, ids)?;
+    cancel(step, &ids[..count])
 }
 
 /// Cancels tasks: at once, or by marking them for their workers.

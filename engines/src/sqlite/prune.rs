@@ -62,6 +62,12 @@ pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned>
             doomed.push(*task);
         }
     }
+    let mut next = found.next.clone();
+    let count = dependency::count_in_bounds(step, doomed.iter().map(|task| task.key))?;
+    if count < doomed.len() {
+        doomed.truncate(count);
+        next = doomed.last().map(|last| last.revision.to_string());
+    }
     remove(step, &doomed)?;
     tombstones::sweep(step)?;
     Ok(Pruned { removed: doomed.len() as u64, next })
@@ -97,9 +103,16 @@ fn prune_due(step: &mut Step<'_>, limit: usize) -> Result<(usize, bool)> {
         }
         let retention = step.catalog().retention(queue);
         let view = step.view()?;
-        let doomed = past_retention_of(&view, queue, &retention, (0, 0), limit - removed)?;
+        let mut doomed = past_retention_of(&view, queue, &retention, (0, 0), limit - removed)?;
+        let count = dependency::count_in_bounds(step, doomed.iter().map(|task| task.key))?;
+        let is_cut = count < doomed.len();
+        doomed.truncate(count);
         remove(step, &doomed)?;
         removed += doomed.len();
+        if is_cut {
+            // The queue stays due.
+            return Ok((removed, true));
+        }
         let next = next_past_retention(&step.view()?, queue, &retention)?;
         due::looked(step, Chore::Prune, queue, next)?;
     }
@@ -126,7 +139,8 @@ pub(super) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
     for queue in queues {
         runs.extend(finished::runs(&view, queue, |_| true)?);
     }
-    let doomed = finished::merge(&view, &runs, Walk::Oldest(0), limit)?;
+    let mut doomed = finished::merge(&view, &runs, Walk::Oldest(0), limit)?;
+    doomed.truncate(dependency::count_in_bounds(step, doomed.iter().map(|task| task.key))?);
     remove(step, &doomed)?;
     Ok(doomed.len())
 }
@@ -296,7 +310,8 @@ pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) 
     let mut statement = step.prepare(sql::UNCLAIMED_TASKS)?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let rows = statement.query_map((queue, sql::count(limit)), read).or_store()?;
-    let waiting: Vec<(i64, u8, String)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
+    let mut waiting: Vec<(i64, u8, String)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
+    waiting.truncate(dependency::count_in_bounds(step, waiting.iter().map(|(key, _, _)| *key))?);
     let mut doomed = Vec::with_capacity(waiting.len());
     for (key, code, id) in waiting {
         doomed.push(Doomed { key, queue, status: row::status(code)? });

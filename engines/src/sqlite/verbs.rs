@@ -157,8 +157,12 @@ impl Engine for SqliteEngine {
         if ids.len() > MAX_BATCH {
             return Err(Error::Invalid(format!("a call cancels at most {MAX_BATCH} tasks")));
         }
-        let ids = ids.to_vec();
-        self.writer.run(ids.len(), move |step| lease::cancel(step, &ids)).await
+        let mut answers = Vec::with_capacity(ids.len());
+        while answers.len() < ids.len() {
+            let rest = ids[answers.len()..].to_vec();
+            answers.extend(self.writer.run(rest.len(), move |step| lease::cancel_some(step, &rest)).await?);
+        }
+        Ok(answers)
     }
 
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
@@ -259,8 +263,12 @@ impl Engine for SqliteEngine {
 
     async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
         validate_task_deletion(ids)?;
-        let ids = ids.to_vec();
-        self.writer.run(ids.len(), move |step| delete::tasks(step, &ids, cascade)).await
+        let mut answers = Vec::with_capacity(ids.len());
+        while answers.len() < ids.len() {
+            let rest = ids[answers.len()..].to_vec();
+            answers.extend(self.writer.run(rest.len(), move |step| delete::tasks(step, &rest, cascade)).await?);
+        }
+        Ok(answers)
     }
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {

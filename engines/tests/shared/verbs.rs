@@ -251,6 +251,69 @@ async fn depend(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
     costs.measure(meter, "check 800 edges for a circle", call).await;
 }
 
+/// Tasks that wait for as many others as one may: the step that stores such a task and those that link it, its cancel with the
+/// steps that delete its edges, and its end with those that let go of its predecessors.
+async fn wait_for_many(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    const FAN_IN: &str = "fan-in";
+    f.create_queue(FAN_IN).await;
+    let mut many = batch("wide-", 0, MAX_DEPENDENCIES, &[LARGE.to_owned()]);
+    let on = |policy| {
+        let edge = |n: usize| Dependency { on: id(&format!("wide-{n}")), policy };
+        (0..MAX_DEPENDENCIES).map(edge).collect::<Vec<_>>()
+    };
+    let fan_in = |prefix: &str, policy| {
+        let mut tasks = batch(prefix, 0, 1, &[FAN_IN.to_owned()]);
+        tasks[0].depends_on = on(policy);
+        tasks
+    };
+    many.iter_mut().for_each(|task| task.start = Start::After(seconds(864_000)));
+    for tasks in many.chunks(MAX_BATCH) {
+        f.submit(tasks.to_vec()).await;
+    }
+    let name = |n: usize| format!("all{n}-");
+    let call = async |n| drop(f.submit(fan_in(&name(n), DependencyPolicy::AbortSuccessors)).await);
+    costs.measure(meter, "submit a task that waits for 10000", call).await;
+    let ticks = async || {
+        for _ in 0..3 * MAX_DEPENDENCIES / SIGNALS_A_STEP {
+            f.engine.promote_due(MAX_BATCH).await.unwrap();
+        }
+    };
+    let call = async |n| {
+        assert_eq!(f.engine.cancel(&[id(&format!("{}0", name(n)))]).await, Ok(vec![Cancelled::Done]));
+        ticks().await;
+    };
+    costs.measure(meter, "cancel a task that waits for 10000", call).await;
+    let purged = |n| queue(&format!("purged-{n}"));
+    for n in 0..TIMES {
+        f.create_queue(purged(n).as_str()).await;
+        for place in 0..2 {
+            let mut task = fan_in(&format!("purged{n}-{place}-"), DependencyPolicy::AbortSuccessors);
+            task[0].queue = purged(n);
+            f.submit(task).await;
+        }
+    }
+    let call = async |n| {
+        while f.engine.purge_queue(&purged(n), MAX_BATCH).await.unwrap() > 0 {}
+        ticks().await;
+    };
+    costs.measure(meter, "purge two tasks that wait for 10000", call).await;
+    let ids: Vec<_> = many.iter().map(|task| task.id.clone()).collect();
+    for ids in ids.chunks(MAX_BATCH) {
+        f.engine.cancel(ids).await.unwrap();
+    }
+    for n in 0..TIMES {
+        f.submit(fan_in(&format!("after{n}-"), DependencyPolicy::RunWithFailures)).await;
+    }
+    let call = async |_| {
+        let claimed = claim(f, 1, &[FAN_IN.to_owned()], 1, Vec::new()).await;
+        assert_eq!(claimed.len(), 1);
+        let settlements = claimed.into_iter().map(|task| Settlement::new(task.id, task.fence, DONE)).collect();
+        claim(f, 1, &[FAN_IN.to_owned()], 0, settlements).await;
+        ticks().await;
+    };
+    costs.measure(meter, "end a task that waited for 10000", call).await;
+}
+
 /// Asks for some pieces of the audit; answers where the next one begins.
 async fn audit_pieces(f: &Fixture, meter: &mut impl Meter, mut cursor: Option<String>) -> (Cost, Option<String>) {
     meter.begin().await;

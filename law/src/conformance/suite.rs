@@ -108,6 +108,7 @@ macro_rules! conformance_of_tasks {
             a_task_whose_caller_died_waits_for_all_of_many
             no_circle_is_closed_through_edges_that_are_still_to_be_stored
             a_predecessor_that_is_replaced_before_its_edge_is_stored_counts_as_aborted
+            tasks_that_wait_for_many_are_cancelled_purged_deleted_and_pruned
             tasks_of_a_batch_wait_for_many_of_it
             signals_from_outside_time_out_after_the_last_of_many
         );

@@ -14,6 +14,13 @@ UPDATE task SET linked = 1 WHERE key = ?1 AND linked = 0
 -- ?1 keys of tasks, a JSON array
 SELECT key, id FROM task WHERE key IN (SELECT value FROM json_each(?1)) AND linked = 1 AND status < 4 ORDER BY id
 
+-- any_dependent: whether any task has dependencies, or had.
+SELECT 1 FROM dependent LIMIT 1
+
+-- count_dependencies: how many dependencies a task has, or had.
+-- ?1 key
+SELECT total FROM dependent WHERE task = ?1
+
 -- find_dependent: how many dependencies a task has, and how many of them are signalled.
 -- ?1 key
 SELECT total, signals FROM dependent WHERE task = ?1
