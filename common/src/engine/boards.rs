@@ -90,7 +90,8 @@ pub struct Commit {
     pub require: Vec<u64>,
     /// What is deleted. Duplicates count once.
     pub delete: Vec<Selection>,
-    /// What is updated. A task that is also deleted, or that two updates select, is [`Error::Invalid`](crate::engine::Error::Invalid).
+    /// What is updated. A task that is also deleted, or that two updates select which change it differently, is
+    /// [`Error::Invalid`](crate::engine::Error::Invalid); updates that change the same ([`Update::changes_the_same`]) change it once.
     pub update: Vec<Update>,
     /// What is created.
     pub create: Vec<Create>,
@@ -138,6 +139,14 @@ pub struct Update {
     pub at: Option<When>,
     /// Their new content.
     pub content: Option<Content>,
+}
+
+impl Update {
+    /// Whether it changes what another update changes, whichever tasks the two select.
+    #[must_use]
+    pub fn changes_the_same(&self, other: &Self) -> bool {
+        (&self.group, self.at, &self.content) == (&other.group, other.at, &other.content)
+    }
 }
 
 /// A task to be created.

@@ -252,6 +252,7 @@ macro_rules! board_conformance_suite {
             a_selection_that_finds_nothing_is_no_conflict
             a_selection_and_a_conflict_change_nothing
             selections_that_overlap_are_refused
+            a_task_that_two_updates_change_alike_is_changed_once
             a_task_selected_twice_for_deletion_counts_once
             another_owner_changes_what_is_held_only_when_its_time_has_come
             an_owner_is_not_checked_unless_asked

@@ -102,9 +102,17 @@ pub async fn selections_that_overlap_are_refused(f: BoardFixture) {
         }
     }
     for first in selections() {
-        let update = vec![move_to(first, "h"), move_to(any(&[("b", "1")]), "h")];
+        let update = vec![move_to(first, "h"), move_to(any(&[("b", "1")]), "i")];
         f.assert_refused(Commit { require: vec![9], update, ..commit() }).await;
     }
+}
+
+pub async fn a_task_that_two_updates_change_alike_is_changed_once(f: BoardFixture) {
+    f.create(vec![create_labelled(&[("a", "1"), ("b", "1")]), create("g")]).await;
+    let update = vec![move_to(any(&[("a", "1")]), "h"), move_to(revision(1), "h"), move_to(any(&[("b", "1")]), "h")];
+    assert_eq!(f.commit(Commit { update, ..commit() }).await.updated.len(), 1);
+    let moved = f.groups().await;
+    assert_eq!(moved, [("g".to_owned(), 1), ("h".to_owned(), 1)]);
 }
 
 pub async fn a_task_selected_twice_for_deletion_counts_once(f: BoardFixture) {

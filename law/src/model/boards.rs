@@ -80,11 +80,15 @@ impl Board {
             if selected.is_empty() {
                 push_once(&mut conflicts.updated, update.which.revision());
             }
-            if let Some(twice) = selected.iter().find(|revision| !changed.insert(**revision)) {
-                return Err(changed_twice(*twice));
-            }
             conflicts.owned.extend(self.held(commit, &selected, now));
-            plan.update.extend(selected.into_iter().map(|revision| (update, revision)));
+            for revision in selected {
+                let earlier = plan.update.iter().find(|(_, updated)| *updated == revision);
+                match earlier {
+                    Some((earlier, _)) if earlier.changes_the_same(update) => {}
+                    _ if !changed.insert(revision) => return Err(changed_twice(revision)),
+                    _ => plan.update.push((update, revision)),
+                }
+            }
         }
         validate_changes(changed.len() + commit.create.len())?;
         let mut seen = BTreeSet::new();

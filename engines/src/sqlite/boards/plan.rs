@@ -1,6 +1,6 @@
 //! What a commit would change: every selection resolved and every check made, before anything is written.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use jobbers_common::{
     board::BoardTime,
@@ -87,15 +87,18 @@ pub(super) fn plan<'a>(
         validate_changes(plan.delete.len())?;
     }
     planner.conflicts.deleted = std::mem::take(&mut unknown).list;
+    let mut updated = HashMap::<i64, &Update>::new();
     for update in &commit.update {
         let selected = planner.select(&update.which)?;
         unknown.note(&update.which, &selected);
         planner.note_held(&selected);
         for task in selected {
-            if !planner.changed.insert(task.key) {
+            if planner.changed.insert(task.key) {
+                updated.insert(task.key, update);
+                plan.update.push((update, task));
+            } else if updated.get(&task.key).is_none_or(|earlier| !earlier.changes_the_same(update)) {
                 return Err(changed_twice(task.revision.unsigned_abs()));
             }
-            plan.update.push((update, task));
         }
         validate_changes(planner.changed.len())?;
     }

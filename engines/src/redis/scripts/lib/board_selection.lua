@@ -52,6 +52,11 @@ local function records_of(board, revisions)
   return records
 end
 
+-- Whether a task is already updated as an update says; `earlier` is `true` for one that is deleted.
+local function changes_the_same(earlier, update)
+  return earlier ~= true and earlier.group == update.group and earlier.at == update.at and earlier.content == update.content
+end
+
 -- Takes a stored task into a plan, to delete it if no update is given.
 local function plan_change(plan, revision, record, update)
   local owned = plan.conflicts[#plan.conflicts]
@@ -60,10 +65,10 @@ local function plan_change(plan, revision, record, update)
   end
   if not plan.changed[revision] then
     local tasks = update and plan.updated or plan.deleted
-    plan.changed[revision], plan.count = true, plan.count + 1
+    plan.changed[revision], plan.count = update or true, plan.count + 1
     plan.bytes = plan.bytes + (update and #update.content or 0)
     tasks[#tasks + 1] = { revision, record, update }
-  elseif update then
+  elseif update and not changes_the_same(plan.changed[revision], update) then
     refuse(plan, @board_said.twice, revision)
   end
 end
