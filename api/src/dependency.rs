@@ -171,6 +171,9 @@ pub struct DependenciesView {
     /// How many of these tasks have signalled their end, and of these signals have come or timed out. The task runs when this
     /// is `total`.
     pub signals: u32,
+    /// Whether it ends by itself, as completed, once `signals` is `total`: no worker runs it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spontaneous: bool,
     /// The other tasks while it waits, by their ids, the first 100. Not in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<DependencyView>,
@@ -208,13 +211,13 @@ pub struct DependencyView {
 
 impl From<&Dependencies> for DependenciesView {
     fn from(dependencies: &Dependencies) -> Self {
-        let Dependencies { total, signals, waits_for, external, aborted_by } = dependencies;
+        let Dependencies { total, signals, is_spontaneous, waits_for, external, aborted_by } = dependencies;
         let external = external.iter().map(SignalView::from).collect();
         let waits_for =
             waits_for.iter().map(|edge| DependencyView { id: edge.on.clone(), policy: edge.policy }).collect();
         let aborted_by = aborted_by
             .as_ref()
             .map(|EndedPredecessor { id, status }| EndedPredecessorView { id: id.clone(), status: *status });
-        Self { total: *total, signals: *signals, waits_for, external, aborted_by }
+        Self { total: *total, signals: *signals, spontaneous: *is_spontaneous, waits_for, external, aborted_by }
     }
 }

@@ -143,7 +143,7 @@ codes! {
     WorkflowNotOver = "workflow_not_over", CONFLICT, "The workflow is not over, or has nothing left to run";
     /// The task waits for its turn or runs; it can be sent again when it is over.
     TaskLive = "task_live", CONFLICT, "The task is not over";
-    /// The task completed, or has ended again; look at its present state.
+    /// The task completed, has ended again, or is spontaneous; look at its present state.
     TaskCompleted = "task_completed", CONFLICT, "The task is not to be sent again";
     /// This dead letter was sent again before, or is about to be.
     AlreadyResubmitted = "already_resubmitted", CONFLICT, "It was sent again before";

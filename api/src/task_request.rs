@@ -108,6 +108,10 @@ pub struct TaskRequest<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 16)]
     pub signals: Vec<SignalRequest>,
+    /// Whether it ends by itself, as `completed` without a result, once all that it waits for has come: no worker runs it. A
+    /// task that others wait for in place of many. Without `delay`, `run_at` and a unique key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spontaneous: bool,
     /// Its unique key: at most one task per key, among tasks of this name. 1 to 256 bytes of text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
@@ -273,6 +277,7 @@ impl<'a> TaskRequest<'a> {
             labels: Labels::default(),
             depends_on: Vec::new(),
             signals: Vec::new(),
+            spontaneous: false,
             unique_key: None,
             unique_for: None,
             unique_while: None,
@@ -475,6 +480,7 @@ impl TaskRequest<'_> {
             let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
             return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
         }
+        let is_spontaneous = self.spontaneous;
         let (priority, overrides) = (self.priority()?, self.overrides()?);
         let (signals, metadata) = (self.signals(), self.metadata());
         let parameters = serde_json::from_str::<Document>(self.parameters.map_or("{}", RawValue::get))
@@ -488,6 +494,7 @@ impl TaskRequest<'_> {
             concurrency_key: self.concurrency_key,
             metadata,
             signals,
+            is_spontaneous,
             overrides,
         })
     }
@@ -515,7 +522,7 @@ mod tests {
             "parameters_content_type": "image/png", "delay": "2s", "run_at": "2026-11-21T08:30:00Z", "expires_in": "1h",
             "on_conflict": "skip", "concurrency_key": "c", "labels": {"team": "billing"},
             "depends_on": [{"id": "b", "policy": "run_on_error"}],
-            "signals": [{"name": "approved", "timeout": "1h", "on_timeout": "run"}],
+            "signals": [{"name": "approved", "timeout": "1h", "on_timeout": "run"}], "spontaneous": true,
             "unique_key": "k", "unique_for": "1h", "unique_while": ["submitted"], "on_duplicate": "keep_last",
             "max_retries": 3, "retry_delay": "1s", "backoff": "linear", "max_retry_delay": "1m", "retry_for": "1h",
             "retry_on": ["timeout"], "fatal_on": ["panic"], "timeout": "10s", "max_heartbeat_interval": "5s",

@@ -277,6 +277,9 @@ pub struct NodeView {
     pub status: Status,
     /// Whether it was aborted because it was not needed: what it was to handle did not fail.
     pub skipped: bool,
+    /// Whether it ends by itself once it waits for nothing: no worker runs it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spontaneous: bool,
     /// The nodes it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<EdgeView>,
@@ -310,7 +313,7 @@ impl WorkflowGraphView {
         let name_of = |on: u32| workflow.nodes()[on as usize].name.clone();
         let node = |(place, status): (usize, &Status)| {
             let node = &workflow.nodes()[place];
-            let TaskTemplate { name, version, queue, parameters, .. } = &node.task;
+            let TaskTemplate { name, version, queue, parameters, is_spontaneous, .. } = &node.task;
             NodeView {
                 id: node.name.clone(),
                 task: node_task_id(&run.id, &node.name),
@@ -320,6 +323,7 @@ impl WorkflowGraphView {
                 parameters: serde_json::from_str(parameters.as_str()).ok(),
                 status: *status,
                 skipped: skipped[place],
+                spontaneous: *is_spontaneous,
                 depends_on: node
                     .depends_on
                     .iter()

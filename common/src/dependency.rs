@@ -10,6 +10,7 @@
 //! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted. The edges
 //!   of one that is deleted are removed ([`End::Deleted`]).
 //! - Edges between stored tasks may be added ([`added`]).
+//! - A spontaneous task ends as completed in the step in which it would be released, so no worker runs it.
 //! - A task that is over stays over: sending a predecessor again revives no successor that was aborted.
 
 use std::collections::{HashMap, HashSet};
@@ -102,6 +103,9 @@ pub struct Dependencies {
     /// The edges to tasks that are not: the first 100 by the ids of their predecessors. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<Dependency>,
+    /// Whether the task ends by itself, as completed, once all are signalled.
+    #[serde(default, rename = "spontaneous", skip_serializing_if = "std::ops::Not::not")]
+    pub is_spontaneous: bool,
     /// The signals from outside that it was submitted with, by their names; `total` counts them too. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalSignal>,
@@ -170,6 +174,12 @@ fn validate_one(task: &NewTask) -> Result<(), String> {
     let count = task.depends_on.len();
     if count > MAX_DEPENDENCIES {
         return Err(format!("task {} depends on {count} tasks; the most are {MAX_DEPENDENCIES}", task.id));
+    }
+    if task.is_spontaneous && task.start != Start::Now {
+        return Err(format!(
+            "task {} is spontaneous: it ends with its predecessors, and has no time of its own",
+            task.id
+        ));
     }
     let mut seen = HashSet::with_capacity(count);
     for Dependency { on, .. } in &task.depends_on {
@@ -301,5 +311,9 @@ mod tests {
         let unique = crate::unique::Unique::new(crate::unique::UniqueKey::new("k").unwrap());
         let both = NewTask { unique: Some(Box::new(unique)), ..task("a", &["b"]) };
         assert!(validate(&[both]).unwrap_err().contains("not both"));
+        let barrier = NewTask { is_spontaneous: true, ..task("a", &["b"]) };
+        assert_eq!(validate(std::slice::from_ref(&barrier)), Ok(()));
+        let late = NewTask { start: Start::After(std::time::Duration::from_secs(1)), ..barrier };
+        assert!(validate(&[late]).unwrap_err().contains("has no time of its own"));
     }
 }

@@ -17,7 +17,7 @@ pub enum Status {
     Submitted,
     /// A worker holds a lease. A settlement, the lease's end or a cancel moves it on.
     Started,
-    /// Over: the task function answered `Ok`.
+    /// Over: the task function answered `Ok`; or the task is spontaneous, and its predecessors have ended.
     Completed,
     /// Over: retries or crashes used up, or a fatal error.
     Failed,

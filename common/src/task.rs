@@ -126,6 +126,8 @@ pub struct NewTask {
     pub depends_on: Vec<Dependency>,
     /// The signals from outside that it waits for.
     pub signals: Vec<AwaitedSignal>,
+    /// Whether it ends by itself, as completed, once it waits for nothing: no worker runs it.
+    pub is_spontaneous: bool,
     /// Its metadata.
     pub metadata: Metadata,
     /// W3C `traceparent`, carried along.
@@ -139,7 +141,7 @@ impl NewTask {
     /// Whether it waits for other tasks, or for signals from outside, or ends without a worker once it waits for none.
     #[must_use]
     pub fn is_linked(&self) -> bool {
-        !self.depends_on.is_empty() || !self.signals.is_empty()
+        !self.depends_on.is_empty() || !self.signals.is_empty() || self.is_spontaneous
     }
 
     /// A task with defaults for all but the essentials.
@@ -162,6 +164,7 @@ impl NewTask {
             key_is_explicit: false,
             depends_on: Vec::new(),
             signals: Vec::new(),
+            is_spontaneous: false,
             metadata: Metadata::default(),
             trace: None,
             request_digest: None,
@@ -235,6 +238,9 @@ impl NewTask {
         if !self.signals.is_empty() {
             field(b"signals");
             field(&serde_json::to_vec(&self.signals).unwrap_or_default());
+        }
+        if self.is_spontaneous {
+            field(b"spontaneous");
         }
         if !self.metadata.is_empty() {
             // By its fields, as with the overrides: one that is added later, and not used, changes nothing.
@@ -445,6 +451,7 @@ mod tests {
             },
             NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
             NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), key_is_explicit: true, ..task() },
+            NewTask { is_spontaneous: true, ..task() },
             NewTask { metadata: serde_json::from_str(r#"{"labels": {"a": "b"}}"#).unwrap(), ..task() },
         ];
         for changed in other {

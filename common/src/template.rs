@@ -75,6 +75,9 @@ pub struct TaskTemplate {
     /// The signals from outside that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<AwaitedSignal>,
+    /// Whether it ends by itself once it waits for nothing.
+    #[serde(default, rename = "spontaneous", skip_serializing_if = "std::ops::Not::not")]
+    pub is_spontaneous: bool,
     /// What it changes of the task's policy.
     #[serde(default)]
     pub overrides: PolicyOverrides,
@@ -93,6 +96,7 @@ impl TaskTemplate {
             concurrency_key: None,
             metadata: Metadata::default(),
             signals: Vec::new(),
+            is_spontaneous: false,
             overrides: PolicyOverrides::default(),
         }
     }
@@ -117,6 +121,7 @@ impl TaskTemplate {
             concurrency_key: key,
             metadata: self.metadata.clone(),
             signals: self.signals.clone(),
+            is_spontaneous: self.is_spontaneous,
             ..NewTask::new(id, self.name.clone(), queue, self.payload())
         }
     }

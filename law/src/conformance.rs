@@ -59,6 +59,7 @@ pub mod sequence;
 pub mod settle;
 pub mod signals;
 pub mod spans;
+pub mod spontaneous;
 pub mod submit;
 mod suite;
 mod suite_of_stores;

@@ -144,7 +144,7 @@ pub enum Resubmitted {
     Already,
     /// It is not over: it waits for its turn or runs. Nothing changed.
     Live(Status),
-    /// It is over and can't be sent again: it completed, or has ended again since. Nothing changed.
+    /// It is over and can't be sent again: it completed, has ended again since, or is spontaneous. Nothing changed.
     Moved(Status),
     /// The task does not exist, and no copy of it was given.
     Unknown,

@@ -100,7 +100,19 @@ impl Backup for RedisEngine {
     }
 }
 
-async fn link(store: &Store, tasks: &[Edges]) -> Result<u64> {
+/// Links tasks, and what that leaves of those with many edges. Edges that others left go first: they may be of these tasks.
+async fn link_whole(store: &Store, tasks: &[Edges]) -> Result<u64> {
+    loop {
+        let linked = link(store, tasks).await?;
+        while dependencies::link_pieces(store).await? > 0 {}
+        if let Some(linked) = linked {
+            return Ok(linked);
+        }
+    }
+}
+
+/// `None` while edges of others are left.
+async fn link(store: &Store, tasks: &[Edges]) -> Result<Option<u64>> {
     let add = |command: &mut Cmd| {
         for Edges { id, waits_for } in tasks {
             command.arg(id.as_str()).arg(waits_for.len());
@@ -168,8 +180,8 @@ impl Row {
         };
         let mut core = Vec::new();
         record::encode_as(stored.fingerprint, &new, &mut core)?;
-        if task.dependencies.is_some() {
-            record::mark_linked(&mut core);
+        if let Some(dependencies) = &task.dependencies {
+            record::mark_linked(&mut core, dependencies.is_spontaneous);
         }
         Ok(Self {
             id: task.id.to_string(),

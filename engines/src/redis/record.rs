@@ -131,11 +131,14 @@ fn tries_byte(overrides: &PolicyOverrides) -> u8 {
     b'0' + u8::try_from(said).unwrap_or(0)
 }
 
-/// Marks in the output of [`encode`] that the task has dependencies, or that others depend on it.
-pub(super) fn mark_linked(core: &mut [u8]) {
+/// A task that ends by itself, in the field `linked`.
+const SPONTANEOUS: u8 = b'2';
+
+/// Marks in the output of [`encode`] that the task has dependencies, or that others depend on it; and whether it ends by itself.
+pub(super) fn mark_linked(core: &mut [u8], is_spontaneous: bool) {
     const AT: usize = CORE.place("linked") - CORE.range("submitted_at").end;
     if let Some(letter) = core.get_mut(AT) {
-        *letter = b'1';
+        *letter = if is_spontaneous { SPONTANEOUS } else { b'1' };
     }
 }
 
@@ -178,6 +181,8 @@ pub(super) struct Record {
     pub(super) unique: Option<Box<Unique>>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
     pub(super) metadata: Metadata,
+    /// Whether it ends by itself once it waits for nothing.
+    pub(super) is_spontaneous: bool,
     /// Whether the parameters are stored separately.
     pub(super) large: bool,
     /// The parameters; without their bytes if these are stored separately, and if the task completed.
@@ -338,6 +343,7 @@ impl Record {
             unique: open.unique,
             concurrency_key: open.concurrency_key,
             metadata,
+            is_spontaneous: core[const { CORE.place("linked") }] == SPONTANEOUS,
             large: core[const { CORE.place("size") }] == LARGE,
             parameters: Payload { content_type: open.content_type, bytes: parameters },
             result,

@@ -151,7 +151,10 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
         _ => 0,
     };
     let (large, fingerprint) = (record.large, record.fingerprint);
-    let dependencies = read_dependencies(standing.status, &bytes(depends)?)?;
+    let mut dependencies = read_dependencies(standing.status, &bytes(depends)?)?;
+    if let Some(dependencies) = &mut dependencies {
+        dependencies.is_spontaneous = record.is_spontaneous;
+    }
     let task = Task { dependencies, ..task_from(id, record, side, &expires_at)? };
     Ok(Seen { task, large, fingerprint, position, place })
 }

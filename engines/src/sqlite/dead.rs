@@ -131,7 +131,7 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
         (Some(task), _) if !task.status.is_finished() => return Ok(Resubmitted::Live(task.status)),
         (Some(task), _) => {
             let is_expected = wish.expected_revision().is_none_or(|expected| expected == task.revision);
-            if task.status == Status::Completed || !is_expected {
+            if task.status == Status::Completed || !is_expected || is_spontaneous(step, task)? {
                 return Ok(Resubmitted::Moved(task.status));
             }
             step.queue_name(task.queue)?
@@ -160,6 +160,11 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
     }
     workflows::touch(step, &wish.id)?;
     Ok(Resubmitted::Done)
+}
+
+/// Whether a task ends by itself, so that no worker could run it.
+fn is_spontaneous(step: &Step<'_>, task: &Ended) -> Result<bool> {
+    step.prepare(sql::IS_SPONTANEOUS)?.exists([task.key]).or_store()
 }
 
 /// The uniqueness constraint of a task, with its name.

@@ -292,7 +292,7 @@ pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<AtOnce>
         let total = sql::count(task.depends_on.len() + signals.len());
         let received = signals.iter().filter(|signal| signal.state == SignalState::Received).count();
         let signalled = edges.signals + sql::count(received);
-        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signalled)).or_store()?;
+        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signalled, task.is_spontaneous)).or_store()?;
         external::put(step, *key, &signals)?;
         if !signals.is_empty() && !is_later {
             external::begin_timeouts(step, *key, 0)?;
@@ -348,8 +348,8 @@ fn put_edges(
 
 /// Stores how many dependencies a restored task has, its signals, and which predecessor aborted it.
 pub(super) fn restore(step: &Step<'_>, key: i64, dependencies: &Dependencies) -> Result<()> {
-    let Dependencies { total, signals, aborted_by, external, .. } = dependencies;
-    step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals)).or_store()?;
+    let Dependencies { total, signals, is_spontaneous, aborted_by, external, .. } = dependencies;
+    step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals, is_spontaneous)).or_store()?;
     external::put(step, key, external)?;
     if let Some(EndedPredecessor { id, status }) = aborted_by {
         step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, id.as_str(), status.code())).or_store()?;

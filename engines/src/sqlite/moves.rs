@@ -73,6 +73,8 @@ impl Ending<'_> {
         Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None, span: None, result: None };
     /// Aborted by the end of a predecessor.
     pub(super) const ABORTED: Self = Self { event: Move::Abort, to: Status::Aborted, ..Self::CANCELLED };
+    /// Completed without a worker, because its predecessors have ended.
+    pub(super) const SPONTANEOUS: Self = Self { event: Move::Signal, to: Status::Completed, ..Self::CANCELLED };
 
     /// Dropped because it expired.
     pub(super) const fn expired(dead_letter: bool) -> Self {

@@ -164,9 +164,10 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     task.metadata = columns.metadata()?;
     let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
     let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
-    let counted = total.zip(signals);
-    task.dependencies = counted
-        .map(|(total, signals)| Box::new(Dependencies { total, signals, aborted_by, ..Dependencies::default() }));
+    let is_spontaneous = columns.take::<Option<bool>>()?.unwrap_or_default();
+    task.dependencies = total.zip(signals).map(|(total, signals)| {
+        Box::new(Dependencies { total, signals, is_spontaneous, aborted_by, ..Dependencies::default() })
+    });
     Ok((key, task))
 }
 

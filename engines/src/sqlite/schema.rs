@@ -37,5 +37,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0029_second_ends.sql"),
         include_str!("sql/migrations/0030_losses.sql"),
         include_str!("sql/migrations/0031_edges_in_pieces.sql"),
+        include_str!("sql/migrations/0032_spontaneous.sql"),
     ],
 };

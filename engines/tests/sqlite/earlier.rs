@@ -44,6 +44,7 @@ const UNDO: &[(u32, &str)] = &[
           CREATE INDEX task_held_suspect ON task (worker) WHERE status = 3 AND suspicion > 0",
     ),
     (31, "DROP TABLE link_due"),
+    (32, "ALTER TABLE dependent DROP COLUMN spontaneous"),
 ];
 
 /// Takes a store that no program has open back to a schema.

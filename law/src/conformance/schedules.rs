@@ -34,6 +34,7 @@ fn template() -> TaskTemplate {
         concurrency_key: Some(ConcurrencyKey::new("k").unwrap()),
         metadata: Metadata::default(),
         signals: Vec::new(),
+        is_spontaneous: false,
         overrides: PolicyOverrides { max_retries: Some(2), ..PolicyOverrides::default() },
     }
 }

@@ -202,6 +202,9 @@ impl Pair<'_> {
             on.remove(&task.id);
             let edges = on.into_iter().map(|on| Dependency { on, policy: self.random.one_of(&DependencyPolicy::ALL) });
             task.depends_on = edges.collect();
+            if self.random.chance(20) {
+                (task.is_spontaneous, task.start) = (true, Start::Now);
+            }
         }
     }
 

@@ -112,6 +112,15 @@ macro_rules! conformance_of_tasks {
             tasks_of_a_batch_wait_for_many_of_it
             signals_from_outside_time_out_after_the_last_of_many
         );
+        $crate::conformance_group!($open, spontaneous:
+            a_spontaneous_task_ends_once_its_predecessors_have
+            one_that_waits_for_nothing_ends_at_once
+            one_goes_by_the_policies_of_its_edges
+            many_that_follow_each_other_all_end
+            one_waits_for_signals_and_for_tasks_that_are_added
+            one_is_cancelled_deleted_around_and_restored
+            one_with_a_time_of_its_own_is_refused
+        );
         $crate::conformance_group!($open, added_dependencies:
             a_ready_task_with_a_new_edge_waits_again
             a_waiting_task_waits_for_the_new_edge_too

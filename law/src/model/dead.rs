@@ -138,5 +138,6 @@ impl State {
 }
 
 fn may_go(task: &Task, expected: Option<u64>) -> bool {
-    task.status != Status::Completed && expected.is_none_or(|expected| expected == task.revision)
+    let is_spontaneous = task.dependencies.as_ref().is_some_and(|it| it.is_spontaneous);
+    task.status != Status::Completed && !is_spontaneous && expected.is_none_or(|expected| expected == task.revision)
 }

@@ -92,6 +92,9 @@ impl State {
             }
             return self.go(id, Move::Abort, Status::Aborted, now);
         }
+        if task.dependencies.as_ref().is_some_and(|it| it.is_spontaneous) {
+            return self.go(id, Move::Signal, Status::Completed, now);
+        }
         let is_due = task.ready_at <= now;
         self.go(id, Move::Signal, if is_due { Status::Submitted } else { Status::Scheduled }, now);
         let Some(stored) = self.tasks.get_mut(id) else { return };
@@ -332,5 +335,6 @@ pub(super) fn counted(new: &NewTask) -> Option<Box<Dependencies>> {
     let total = u32::try_from(new.depends_on.len() + new.signals.len()).unwrap_or(u32::MAX);
     let mut external: Vec<ExternalSignal> = new.signals.iter().map(ExternalSignal::of).collect();
     external.sort_by(|a, b| a.name.cmp(&b.name));
-    (total > 0).then(|| Box::new(Dependencies { total, external, ..Dependencies::default() }))
+    let is_spontaneous = new.is_spontaneous;
+    new.is_linked().then(|| Box::new(Dependencies { total, is_spontaneous, external, ..Dependencies::default() }))
 }

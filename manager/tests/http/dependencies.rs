@@ -244,3 +244,38 @@ async fn a_signal_that_goes_nowhere_is_refused() {
     let problem = server.post("/schedules", schedule).await.refused(422, "invalid_request");
     assert_eq!(problem["pointer"], "/task/signals");
 }
+
+#[tokio::test]
+async fn a_spontaneous_task_ends_without_a_worker_and_what_waits_for_it_runs() {
+    let server = Server::start().await;
+    let join = |id: &str, on: &Value| json!({"id": id, "name": "join", "depends_on": on, "spontaneous": true});
+    let batch = json!({"tasks": [
+        {"id": "a", "name": "echo"}, join("j", &json!(["a"])), after("z", &json!(["j"])), join("alone", &json!([])),
+    ]});
+    let answer = server.post("/tasks", &batch).await.expect(201);
+    assert_eq!(
+        (&answer["tasks"][1]["status"], &answer["tasks"][3]["status"]),
+        (&json!("waiting"), &json!("completed"))
+    );
+    // No worker is alive: of a task that none runs that is no warning.
+    assert!(answer["tasks"][0]["warnings"].is_array() && answer["tasks"][1].get("warnings").is_none(), "{answer}");
+    assert_eq!(server.get("/tasks/j").await.expect(200)["dependencies"]["spontaneous"], true);
+    let claimed = server.claim("default", 10).await;
+    assert_eq!(claimed.len(), 1);
+    server.settle(&claimed[0], DONE).await;
+    let ended = server.get("/tasks/j?wait=1s").await.expect(200);
+    assert_eq!((&ended["status"], &ended["attempt"]), (&json!("completed"), &json!(0)));
+    assert_eq!(server.claim("default", 10).await[0].id.as_str(), "z");
+    assert_eq!(server.post("/tasks", &batch).await.expect(200)["tasks"][1]["status"], "completed");
+
+    server.post("/tasks", json!({"id": "b", "name": "echo"})).await.expect(201);
+    server.post("/tasks", join("never", &json!(["b"]))).await.expect(201);
+    server.post("/tasks/b/cancel", json!({})).await.expect(200);
+    let problem = server.post("/tasks/never/resubmit", json!({})).await.refused(409, "task_completed");
+    assert!(problem["detail"].as_str().unwrap().contains("spontaneous"), "{problem}");
+    for (field, value) in [("delay", json!("5s")), ("unique_key", json!("k"))] {
+        let mut bad = join("bad", &json!([]));
+        bad[field] = value;
+        server.post("/tasks", bad).await.refused(422, "invalid_request");
+    }
+}

@@ -30,6 +30,7 @@ pub(super) struct Checked {
     pub(super) metadata: Metadata,
     pub(super) depends_on: Vec<Dependency>,
     pub(super) signals: Vec<AwaitedSignal>,
+    pub(super) is_spontaneous: bool,
 }
 
 /// A workflow with names for its nodes.

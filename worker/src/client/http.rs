@@ -191,6 +191,7 @@ fn request_of(checked: &Checked) -> Result<TaskRequest<'_>, SubmitError> {
         concurrency_key: checked.concurrency_key.clone(),
         depends_on: checked.depends_on.iter().cloned().map(DependencyRequest).collect(),
         signals: checked.signals.iter().cloned().map(SignalRequest).collect(),
+        spontaneous: checked.is_spontaneous,
         ..TaskRequest::new(checked.name.clone())
             .with_overrides(checked.overrides.clone())
             .with_metadata(checked.metadata.clone())
@@ -245,6 +246,7 @@ mod tests {
             metadata: Metadata::default(),
             depends_on: Vec::new(),
             signals: Vec::new(),
+            is_spontaneous: false,
         }
     }
 

@@ -74,6 +74,7 @@ impl Store {
             unique: checked.unique.map(Box::new),
             depends_on: checked.depends_on,
             signals: checked.signals,
+            is_spontaneous: checked.is_spontaneous,
             metadata: checked.metadata,
             ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
         };

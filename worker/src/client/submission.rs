@@ -48,6 +48,7 @@ pub struct Submission<R> {
     labels: Vec<(String, String)>,
     depends_on: Vec<(String, DependencyPolicy)>,
     signals: Vec<(String, Option<Duration>, OnTimeout)>,
+    is_spontaneous: bool,
     output: PhantomData<fn() -> R>,
 }
 
@@ -119,6 +120,7 @@ impl<R> Submission<R> {
             labels: Vec::new(),
             depends_on: Vec::new(),
             signals: Vec::new(),
+            is_spontaneous: false,
             output: PhantomData,
         }
     }
@@ -278,6 +280,13 @@ impl<R> Submission<R> {
         self
     }
 
+    /// Lets no worker run it: it ends by itself, as completed and without a result, once all that it waits for has come. A task
+    /// that others wait for in place of many.
+    pub const fn spontaneous(mut self) -> Self {
+        self.is_spontaneous = true;
+        self
+    }
+
     /// The same without the result type, so that submissions of different tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
         let Self {
@@ -295,6 +304,7 @@ impl<R> Submission<R> {
             labels,
             depends_on,
             signals,
+            is_spontaneous,
             ..
         } = self;
         Submission {
@@ -312,6 +322,7 @@ impl<R> Submission<R> {
             labels,
             depends_on,
             signals,
+            is_spontaneous,
             output: PhantomData,
         }
     }
@@ -398,6 +409,7 @@ impl<R> Submission<R> {
             metadata: labels.into(),
             depends_on,
             signals,
+            is_spontaneous: self.is_spontaneous,
         })
     }
 }

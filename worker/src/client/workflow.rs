@@ -253,6 +253,7 @@ fn new_node(checked: Checked) -> Result<NewNode, SubmitError> {
             concurrency_key: checked.concurrency_key,
             metadata: checked.metadata,
             signals: checked.signals,
+            is_spontaneous: checked.is_spontaneous,
             overrides: checked.overrides,
         },
         depends_on,

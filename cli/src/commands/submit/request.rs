@@ -70,6 +70,10 @@ pub(super) struct TaskFlags {
     #[arg(long = "signal", value_name = "NAME[=TIMEOUT[,run]]")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     signals: Vec<AwaitedSignal>,
+    /// No worker runs it: it ends by itself, as completed, once all that it waits for has come
+    #[arg(long, conflicts_with_all = ["delay", "run_at", "unique_key"])]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    spontaneous: bool,
     /// There is to be one such task at a time: of what, among tasks of this name (customer:42)
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]

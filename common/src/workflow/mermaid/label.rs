@@ -2,7 +2,7 @@
 //!
 //! It is the task's name, and optionally `@version`, `@version:queue` and parameters: `(key=value, …)`, or one JSON value in
 //! the parentheses; then ` on NAME`, ` on NAME=TIMEOUT` or ` on NAME=TIMEOUT,run` for each signal from outside that it waits
-//! for, and ` as NODE` for the node's name where a flowchart can't say it. Names contain colons, so a queue comes after a
+//! for, ` spontaneous` for a task that no worker runs, and ` as NODE` for the node's name where a flowchart can't say it. Names contain colons, so a queue comes after a
 //! version only. A value is JSON, text in single quotes, `~` with base64 of JSON, or bare text without quotes, commas and
 //! parentheses. JSON stays as it is written: numbers keep their digits.
 
@@ -53,7 +53,7 @@ pub(super) fn read(text: &str) -> Result<Label, String> {
     if let Some(after) = rest.strip_prefix('(') {
         (parameters, rest) = parameters_of(after)?;
     }
-    let (mut signals, mut name_of_node) = (Vec::new(), None);
+    let (mut signals, mut is_spontaneous, mut name_of_node) = (Vec::new(), false, None);
     loop {
         rest = rest.trim_start();
         if rest.is_empty() || rest.starts_with('{') && rest.ends_with('}') {
@@ -67,6 +67,7 @@ pub(super) fn read(text: &str) -> Result<Label, String> {
                 let signal = Some(take_until(&mut rest, &['{'])).filter(|signal| !signal.is_empty());
                 signals.push(signal.ok_or("after on comes the name of a signal")?.parse::<AwaitedSignal>()?);
             }
+            "spontaneous" if !is_spontaneous => is_spontaneous = true,
             "as" if name_of_node.is_none() => {
                 let name = take_until(&mut rest, &['{']);
                 name_of_node = Some(NodeName::new(name).map_err(|error| error.to_string())?);
@@ -75,7 +76,7 @@ pub(super) fn read(text: &str) -> Result<Label, String> {
         }
     }
     let parameters = RawValue::from_string(parameters).map_err(|error| error.to_string())?;
-    let task = TaskTemplate { version, queue, signals, ..TaskTemplate::new(name, parameters) };
+    let task = TaskTemplate { version, queue, signals, is_spontaneous, ..TaskTemplate::new(name, parameters) };
     Ok(Label { task, name: name_of_node })
 }
 
@@ -199,6 +200,9 @@ pub(super) fn write(task: &TaskTemplate, name: Option<&NodeName>) -> String {
             true => write!(label, "({parameters})").ok(),
             false => write!(label, "(~{})", BASE64_STANDARD.encode(parameters)).ok(),
         };
+    }
+    if task.is_spontaneous {
+        label.push_str(" spontaneous");
     }
     for signal in &task.signals {
         write!(label, " on {signal}").ok();

@@ -72,6 +72,17 @@ fn a_node_may_wait_for_signals() {
 }
 
 #[test]
+fn a_node_may_end_by_itself() {
+    for label in ["join spontaneous", "join@2:q(n=1) spontaneous on approved{waiting}"] {
+        assert!(read_one(label).unwrap().is_spontaneous, "{label}");
+    }
+    assert!(!read_one("spontaneous").unwrap().is_spontaneous);
+    let drawn = "flowchart TD\n    a[\"echo\"]\n    j[\"echo spontaneous on approved\"]\n    a --> j\n";
+    let Flowchart { nodes, .. } = read(drawn).unwrap();
+    assert_eq!(write(&Workflow::new(nodes).unwrap(), &[]), drawn);
+}
+
+#[test]
 fn what_can_t_be_read_is_named_with_its_place() {
     for (text, line, column, says) in [
         ("", 1, 1, "empty"),
@@ -91,6 +102,7 @@ fn what_can_t_be_read_is_named_with_its_place() {
         ("flowchart TD\n  a[\"t(x=1) more\"]", 2, 6, "not expected"),
         ("flowchart TD\n  a[\"t(x=1) on\"]", 2, 6, "the name of a signal"),
         ("flowchart TD\n  a[\"t on s=soon\"]", 2, 6, "soon"),
+        ("flowchart TD\n  a[\"t spontaneous spontaneous\"]", 2, 6, "not expected"),
         ("flowchart TD\n  a[\"t\"]\n  ä[\"u\"]", 3, 3, "a node was expected"),
         ("flowchart TD\n  a[\"t\"]\n  a[\"u\"]", 3, 6, "another label before"),
         ("flowchart TD\n  a[\"t\"] b[\"u\"]", 2, 10, "an arrow"),
@@ -139,12 +151,16 @@ fn task() -> impl Strategy<Value = TaskTemplate> {
     let name = prop_oneof!["[A-Za-z0-9._:/-]{1,20}", "[a-z]{1,5}:[a-z]{1,5}", "Mailer::[A-Z][a-z]{1,5}"];
     let queue = proptest::option::of("[A-Za-z0-9._:/-]{1,10}");
     let signals = proptest::collection::vec("[A-Za-z0-9._:/-]{1,6}(=[1-9]h(,run)?)?", 0..3);
-    (name, 0_u32..4, queue, document(), signals).prop_map(|(name, version, queue, parameters, signals)| TaskTemplate {
-        version,
-        queue: queue.map(|queue| QueueName::new(queue).unwrap()),
-        signals: signals.iter().map(|signal| signal.parse::<AwaitedSignal>().unwrap()).collect(),
-        ..TaskTemplate::new(TaskName::new(name).unwrap(), RawValue::from_string(parameters).unwrap())
-    })
+    let is_spontaneous = proptest::bool::ANY;
+    (name, 0_u32..4, queue, document(), signals, is_spontaneous).prop_map(
+        |(name, version, queue, parameters, signals, is_spontaneous)| TaskTemplate {
+            version,
+            queue: queue.map(|queue| QueueName::new(queue).unwrap()),
+            signals: signals.iter().map(|signal| signal.parse::<AwaitedSignal>().unwrap()).collect(),
+            is_spontaneous,
+            ..TaskTemplate::new(TaskName::new(name).unwrap(), RawValue::from_string(parameters).unwrap())
+        },
+    )
 }
 
 /// Workflows, each node after some of the earlier ones.

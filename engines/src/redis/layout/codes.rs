@@ -29,6 +29,7 @@ codes! {
     }
     failure { crash "c" fatal "f" expired "o" }
     flag { yes "1" no "0" }
+    linked { no "0" yes "1" spontaneous "2" }
     start { after "a" at "t" }
     conflict { fail "f" skip "s" replace "r" }
     duplicate { reject "j" answer "t" replace "p" keep_last "k" }

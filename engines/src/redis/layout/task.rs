@@ -85,7 +85,10 @@ pub(in crate::redis) const CORE: Layout = Layout {
         number("max_crashes", 1, "blames until it is failed"),
         letter("priority", "0 to 9"),
         letter("remember", "1 if its client chose its id, else 0"),
-        letter("linked", "1 if it has dependencies, or others have depended on it, else 0"),
+        letter(
+            "linked",
+            "a letter of `linked`: if it has dependencies, or others have depended on it; or if it ends by itself too",
+        ),
         bytes("tries", 1, "its `max_tries` above the character 0, and 100 more if it ends as aborted; 0: not limited"),
         letter("expires", "1 if its policy says `expires_in` and it was not sent again, else 0"),
         number("open_length", 2, "the length of the queue's name and of what only Rust reads"),

@@ -211,7 +211,7 @@ local function put_edges(since)
     for _, id in ipairs({ edge.run, edge.after }) do
       if not is_put[id] then
         is_put[id] = true
-        push(records, id, linked(stored[id]))
+        push(records, id, with_link(stored[id]))
       end
     end
   end

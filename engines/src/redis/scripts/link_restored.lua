@@ -26,8 +26,8 @@ end
 local function mark_linked(id)
   local record = call('HGET', T, id)
   local at = core_at(record) - 1 + @core.linked.at
-  if sub(record, at, at) ~= @flag.yes then
-    call('HSET', T, id, sub(record, 1, at - 1) .. @flag.yes .. sub(record, at + 1))
+  if byte(record, at) == @linked.no.byte then
+    call('HSET', T, id, sub(record, 1, at - 1) .. @linked.yes .. sub(record, at + 1))
   end
 end
 

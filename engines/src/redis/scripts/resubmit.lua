@@ -108,7 +108,8 @@ local function resubmit(at, index)
   local status = record and status_of(record)
   if record and not is_over(record) then
     return @resubmitted.live .. status
-  elseif record and (status == @state.completed or expected ~= '' and sub(record, @record.revision) ~= expected) then
+  elseif record and (status == @state.completed or byte(record, @ending.linked.at) == @linked.spontaneous.byte
+    or expected ~= '' and sub(record, @record.revision) ~= expected) then
     return @resubmitted.moved .. status
   elseif not record and not is_copy then
     return @resubmitted.unknown

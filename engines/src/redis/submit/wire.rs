@@ -101,7 +101,7 @@ fn encode_run(first: &(&NewTask, bool), tasks: &[(&NewTask, bool)], named: &Hash
         let core_at = written.bytes.len();
         record::encode(task, &mut written.bytes)?;
         if task.is_linked() || named.contains(&task.id) {
-            record::mark_linked(&mut written.bytes[core_at..]);
+            record::mark_linked(&mut written.bytes[core_at..], task.is_spontaneous);
         }
         written.ends.push(written.bytes.len());
         if record::is_large(task) {

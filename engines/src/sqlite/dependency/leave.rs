@@ -1,4 +1,5 @@
-//! The ways in which a task stops waiting: it is released, aborted, or deleted. One that does not wait stays as it is.
+//! The ways in which a task stops waiting: it is released, aborted, or deleted; a spontaneous one ends where another is released.
+//! One that does not wait stays as it is.
 
 use jobbers_common::{
     dependency::{End, EndedPredecessor},
@@ -44,17 +45,22 @@ pub(super) fn abort(step: &mut Step<'_>, key: i64, by: Option<&EndedPredecessor>
     moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &Ending::ABORTED)
 }
 
-/// A task joins the end of its queue, or waits for its time.
+/// A task joins the end of its queue, or waits for its time. A spontaneous one ends.
 pub(super) fn release(step: &mut Step<'_>, key: i64) -> Result<()> {
     let (revision, now) = (step.next_revision(), step.now_micros());
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let released = step.prepare(sql::RELEASE_TASK)?.query_row((key, revision, now), read).optional().or_store()?;
-    let Some((queue, status, ready_at)) = released else { return Ok(()) };
+    let Some((queue, status, ready_at)) = released else { return end_spontaneous(step, key) };
     let to = row::status(status)?;
     if to == Status::Scheduled {
         step.note_due(Chore::Promote, queue, ready_at);
     }
     step.note_moved(key, queue, Status::Waiting, Move::Signal, to)
+}
+
+fn end_spontaneous(step: &mut Step<'_>, key: i64) -> Result<()> {
+    let Some(Waiting { id, queue, has_large_parameters }) = find_waiting(step, key)? else { return Ok(()) };
+    moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &Ending::SPONTANEOUS)
 }
 
 /// Deletes a task whose last open edge came from a deleted one.

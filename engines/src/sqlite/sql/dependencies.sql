@@ -3,8 +3,8 @@
 INSERT INTO dependency (predecessor, since, successor, policy) VALUES (?1, ?2, ?3, ?4)
 
 -- insert_dependent: how many dependencies a new task has, and how many are signalled already.
--- ?1 key  ?2 total  ?3 signals
-INSERT INTO dependent (task, total, signals) VALUES (?1, ?2, ?3)
+-- ?1 key  ?2 total  ?3 signals  ?4 whether the task is spontaneous
+INSERT INTO dependent (task, total, signals, spontaneous) VALUES (?1, ?2, ?3, ?4)
 
 -- link_task: notes that a task has dependencies, or that others depend on it.
 -- ?1 key
@@ -111,12 +111,16 @@ UPDATE dependent SET signals = signals + ?2, total = total - ?3 WHERE task = ?1 
 -- ?1 key  ?2 the predecessor's id  ?3 how it ended
 UPDATE dependent SET aborted_by = ?2, aborted_end = ?3 WHERE task = ?1
 
+-- is_spontaneous: whether a task ends by itself.
+-- ?1 key
+SELECT 1 FROM dependent WHERE task = ?1 AND spontaneous = 1
+
 -- release_task: a task that waited for others joins the end of its queue, or waits for its time.
 -- ?1 key  ?2 revision and position  ?3 now
--- Returns queue, status and ready_at, or nothing when the task does not wait.
+-- Returns queue, status and ready_at, or nothing when the task does not wait, or is spontaneous.
 UPDATE task
 SET status = CASE WHEN ready_at > ?3 THEN 1 ELSE 2 END, revision = ?2, position = ?2, ready_at = max(ready_at, ?3)
-WHERE key = ?1 AND status = 0
+WHERE key = ?1 AND status = 0 AND NOT EXISTS (SELECT 1 FROM dependent WHERE task = ?1 AND spontaneous = 1)
 RETURNING queue, status, ready_at
 
 -- delete_signalled: deletes the edges of a task that are signalled.

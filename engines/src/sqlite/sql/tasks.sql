@@ -53,7 +53,8 @@ SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, over
        CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
        CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END,
        CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END,
-       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_end FROM dependent WHERE task = key) END
+       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_end FROM dependent WHERE task = key) END,
+       CASE linked WHEN 1 THEN (SELECT spontaneous FROM dependent WHERE task = key) END
 FROM task
 WHERE id = ?1
 

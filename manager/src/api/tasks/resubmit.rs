@@ -73,7 +73,11 @@ pub(crate) async fn resubmit(
         Resubmitted::Done => Ok(Json(ResubmittedView::new(id.clone())).into_response()),
         Resubmitted::Already => refused(Code::AlreadyResubmitted, format!("task {id} was sent again before")),
         Resubmitted::Live(status) => refused(Code::TaskLive, format!("task {id} is {status}")),
-        Resubmitted::Moved(status) => refused(Code::TaskCompleted, format!("task {id} is {status}")),
+        Resubmitted::Moved(Status::Completed) => refused(Code::TaskCompleted, format!("task {id} is completed")),
+        Resubmitted::Moved(status) => {
+            let why = "it has ended again since, or is spontaneous, so that no worker runs it";
+            refused(Code::TaskCompleted, format!("task {id} is {status} and can't be sent again: {why}"))
+        }
         Resubmitted::Unknown => refused(Code::UnknownTask, format!("task {id} does not exist")),
         Resubmitted::UnknownQueue(queue) => refused(Code::UnknownQueue, format!("queue {queue} does not exist")),
         Resubmitted::Held(holder) => {

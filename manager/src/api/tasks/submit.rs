@@ -228,6 +228,7 @@ impl RequestReader<'_> {
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
         let (depends_on, signals, metadata) = (request.depends_on(), request.signals(), request.metadata());
+        let is_spontaneous = request.spontaneous;
         let queue_is_explicit = request.queue.is_some();
         let queue = match request.queue {
             Some(queue) => queue,
@@ -250,6 +251,8 @@ impl RequestReader<'_> {
             Err(problem) => Err(problem),
         };
         let judged = match judged {
+            // No worker has to know it.
+            Ok(()) if is_spontaneous => Ok(Vec::new()),
             Ok(()) => self.judge(&request.name, request.version, &queue, &parameters).await,
             Err(problem) => Err(problem),
         };
@@ -279,6 +282,7 @@ impl RequestReader<'_> {
             key_is_explicit,
             depends_on,
             signals,
+            is_spontaneous,
             metadata,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
@@ -438,6 +442,9 @@ impl RequestReader<'_> {
             self.check_explicit(name, version, &queue, &parameters).await?;
         }
         self.check_size(&queue, &parameters).await?;
+        if template.is_spontaneous {
+            return Ok(Vec::new());
+        }
         self.judge(name, version, &queue, &parameters).await
     }
 }

@@ -128,6 +128,47 @@ pub(super) async fn a_wide_fan_in_through_shards_is_done_once(lake: Lake) {
     assert_eq!(ended, BTreeMap::from(expected.map(|(action, count)| (action.to_owned(), count))));
 }
 
+/// The branch export of lakeFS's own document: `done-export` is spontaneous and waits for each copied file, however its copy ended;
+/// `next-export` waits for it.
+pub(super) async fn a_branch_export_of_5000_files_is_done_once_all_are_copied(lake: Lake) {
+    for action in ["copy", "done-export", "next-export"] {
+        lake.server.post("/queues", json!({"name": action})).await.expect(201);
+    }
+    let files: Vec<String> = (0..5_000).map(|n| format!("copy:main/part-{n:05}")).collect();
+    for files in files.chunks(1_000) {
+        lake.insert(files.iter().map(|id| task(id, "copy")).collect()).await;
+    }
+    let all: Vec<&str> = files.iter().map(String::as_str).collect();
+    let mut done = after("done-export-main", "done-export", &all);
+    done["spontaneous"] = json!(true);
+    lake.insert(vec![done]).await;
+    lake.insert(vec![after("next-export-main", "next-export", &["done-export-main"])]).await;
+    let mut copied = 0;
+    loop {
+        let owned = lake.own("copier", 1_000, &["copy"]).await;
+        if owned.is_empty() {
+            break;
+        }
+        assert!(lake.own("exporter", 1, &["done-export", "next-export"]).await.is_empty(), "after {copied} copies");
+        copied += owned.len();
+        let (failed, done) = owned.split_at(1);
+        lake.give_back_all(failed, "aborted").await;
+        lake.give_back_all(done, "completed").await;
+    }
+    assert_eq!(copied, files.len());
+    // What a step does not signal, the claims that follow do.
+    let mut owned = Vec::new();
+    for _ in 0..100 {
+        owned = lake.own("exporter", 2, &["done-export", "next-export"]).await;
+        if !owned.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(ids(&owned), ["next-export-main"], "no worker owns a spontaneous task");
+    assert_eq!(lake.status("done-export-main").await, "completed");
+    assert_eq!(lake.finish(&owned[0], "completed").await, "completed");
+}
+
 pub(super) async fn no_dependencies_and_an_empty_list_are_runnable(lake: Lake) {
     lake.insert(vec![task("none", "frob"), task_with("empty", "frob", &json!({"depends_on": []}))]).await;
     assert_eq!(ids(&lake.own("foo", 9, &["frob"]).await), ["empty", "none"]);

@@ -49,7 +49,7 @@ local function add_move(moves, id, record, cause)
   moves.ids[place], moves.records[place], moves.causes[place] = id, record, cause or false
 end
 
--- Moves waiting tasks. One that is released joins the end of its queue, or waits for its time.
+-- Moves waiting tasks. One that is released joins the end of its queue, or waits for its time; a spontaneous one ends.
 local function leave_waiting(moves)
   local find, high, low, next_high = string.find, take_numbers(#moves.ids)
   local shape, name, queue, ready_at, is_early, left = nil, nil, nil, nil, nil, {}
@@ -72,6 +72,13 @@ local function leave_waiting(moves)
         note_out(name, { id })
       end
       finish(queue, id, record, @state.aborted, revision, @flag.no, @by.store, NO_NUMBER)
+    elseif byte(record, @lease.linked.at) == @linked.spontaneous.byte then
+      if sized then
+        note_out(name, { id })
+      end
+      local high_length, low_length = byte(record, @lease.open_length)
+      finish(queue, id, record, @state.completed, revision, @flag.no, @by.store, NO_NUMBER, '',
+        @lease.queue.at - 1 + high_length * 256 + low_length)
     elseif is_early then
       push(records, id, @state.scheduled .. revision .. revision .. sub(record, @lease.ready_at.at))
       push(queue.later, format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at))), id)

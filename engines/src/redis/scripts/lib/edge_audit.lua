@@ -30,6 +30,12 @@ local function check_edges(name, id, record)
   if open == 0 and signals == total then
     note('unplaced', id, 'it waits, and all of its ' .. total .. ' dependencies are signalled', function()
       local position = sub(record, @lease.position)
+      if link_in(record) == @linked.spontaneous then
+        -- The next step ends it, as it stores a piece of no edges.
+        call('RPUSH', PIECES, position .. @flag.no .. id .. ZERO)
+        call('ZADD', DUE, 0, LEFT_DUE)
+        return
+      end
       call('HSET', T, id, @state.submitted .. sub(record, @record.revision.at))
       call('ZREM', of(name, 'd'), id)
       call('ZADD', of(name, 'r'), score_of(sub(record, @lease.priority), position), id)
@@ -63,8 +69,7 @@ local function look_over_edges()
       note('unplaced', id, 'it waits for ' .. on .. ', which is over or gone', predecessor and function()
         put_off_end(on, status_of(predecessor), sub(predecessor, @record.revision))
       end or nil)
-    elseif predecessor and not is_over(predecessor)
-      and byte(predecessor, core_at(predecessor) - 1 + @core.linked.at) ~= @flag.yes.byte then
+    elseif predecessor and not is_over(predecessor) and link_in(predecessor) == @linked.no then
       note('unplaced', id, 'it waits for ' .. on .. ', whose record does not say that it is linked')
     end
   end

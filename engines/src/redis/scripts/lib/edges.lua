@@ -31,6 +31,18 @@ local function put_off_end(id, status, before)
   end
 end
 
+-- Whether a task has dependencies, or others have depended on it, and whether it ends by itself: a letter of `linked`.
+local function link_in(record)
+  local at = core_at(record) - 1 + @core.linked.at
+  return sub(record, at, at)
+end
+
+-- The record of a task with the mark that others depend on it.
+local function with_link(record)
+  local at = core_at(record) - 1 + @core.linked.at
+  return link_in(record) ~= @linked.no and record or sub(record, 1, at - 1) .. @linked.yes .. sub(record, at + 1)
+end
+
 -- An entry of `g:in` or `g:out`: its task, since when, the task at the other end, and the policy.
 local function read_edge(entry)
   local zero = string.find(entry, ZERO, 1, true)

@@ -59,7 +59,7 @@ local function finish(queue, id, lease, status, revision, dead_letter, by, fence
   if watched then
     finished[#finished + 1] = id
   end
-  if byte(lease, @lease.linked.at) == @flag.yes.byte then
+  if byte(lease, @lease.linked.at) ~= @linked.no.byte then
     ended_links[#ended_links + 1] =
       { id = id, status = status, before = revision, has_waited = byte(lease) == @state.waiting.byte }
   end

@@ -107,7 +107,7 @@ local function put_edges()
       end
       if record and not patched[edge.on] then
         patched[edge.on] = true
-        push(records, edge.on, sub(record, 1, at - 1) .. @flag.yes .. sub(record, at + 1))
+        push(records, edge.on, with_link(record))
       end
     end
     if edges_at[place] then

@@ -10,7 +10,7 @@ local function view(id, slim, shown)
   if not record then
     return nil
   end
-  local is_linked = byte(record, core_at(record) - 1 + @core.linked.at) == @flag.yes.byte
+  local has_edges = byte(record, core_at(record) - 1 + @core.linked.at) ~= @linked.no.byte
   local expires_at = is_running(record) and call('ZSCORE', of(queue_of(record), 'l'), id) or ''
   if slim and byte(record) == @state.completed.byte then
     local high, low = byte(record, @ending.open_length)
@@ -23,7 +23,7 @@ local function view(id, slim, shown)
     local length = sub(news, fixed + @news.progress_length.at, fixed + @news.progress_length.last)
     news = sub(news, @record.state.at, fixed + @news.progress_length.last + length)
   end
-  if not is_linked then
+  if not has_edges then
     return { id, record, expires_at, news, '' }
   end
   -- include edges

@@ -12,7 +12,7 @@ end
 -- `before` belong to the tasks that take their place.
 local function note_withdrawn(ids, found, status, before)
   for i, record in ipairs(found) do
-    if record and byte(record, core_at(record) - 1 + @core.linked.at) == @flag.yes.byte then
+    if record and byte(record, core_at(record) - 1 + @core.linked.at) ~= @linked.no.byte then
       local has_waited = byte(record) == @state.waiting.byte
       if has_waited then
         forget_timeouts(ids[i])
