@@ -41,13 +41,17 @@ impl Graph {
         Self::of((0..tasks).map(|place| place.checked_sub(1).into_iter().collect()).collect())
     }
 
-    /// Members and their collector. A task waits for at most 1,000 others, so the collector waits for joints, and each of
-    /// these for its share of the members.
+    /// Members and their collector. Where they are more than a task may wait for, the collector waits for joints, and each
+    /// of these for its share of the members.
     pub(super) fn chord(members: usize) -> Self {
         let mut after = vec![Vec::new(); members];
-        let places: Vec<usize> = (0..members).collect();
-        after.extend(places.chunks(MAX_DEPENDENCIES).map(<[usize]>::to_vec));
-        after.push((members..after.len()).collect());
+        let mut awaited: Vec<usize> = (0..members).collect();
+        while awaited.len() > MAX_DEPENDENCIES {
+            let first_joint = after.len();
+            after.extend(awaited.chunks(MAX_DEPENDENCIES).map(<[usize]>::to_vec));
+            awaited = (first_joint..after.len()).collect();
+        }
+        after.push(awaited);
         Self::of(after)
     }
 
@@ -150,15 +154,16 @@ mod tests {
             Graph::pairs(10),
             Graph::chain(10),
             Graph::chord(2_500),
+            Graph::chord(MAX_DEPENDENCIES + 1),
             Graph::fan_out(10),
             Graph::divisors(),
             Graph::layered(500, 100),
         ];
         let (lengths, idle): (Vec<_>, Vec<_>) = graphs.iter().map(|graph| (graph.len(), graph.idle())).unzip();
-        assert_eq!(lengths, [10, 10, 10, 2_504, 1, 63, 500]);
-        assert_eq!(idle, [0, 10, 0, 0, 10, 0, 0]);
+        assert_eq!(lengths, [10, 10, 10, 2_501, MAX_DEPENDENCIES + 4, 1, 63, 500]);
+        assert_eq!(idle, [0, 10, 0, 0, 0, 10, 0, 0]);
         let depths: Vec<_> = graphs.iter().map(Graph::depth).collect();
-        assert_eq!(depths, [1, 2, 10, 3, 2, 6, 5]);
+        assert_eq!(depths, [1, 2, 10, 2, 3, 2, 6, 5]);
         for graph in &graphs {
             let is_before = |(place, after): (usize, &Vec<usize>)| after.iter().all(|on| *on < place);
             assert!(graph.after.iter().enumerate().all(is_before));
