@@ -5,7 +5,7 @@
 //! extend those of their leases that have ended or are about to: before it takes expired leases back, and before it claims for a
 //! worker. Native workers need none: they extend their leases at the store by themselves.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, Extension, ListRequest, Result, TaskFilter},
@@ -71,11 +71,13 @@ impl Grace {
         for _ in 0..MOST_PAGES {
             let request = ListRequest { filter: filter.clone(), limit: MAX_BATCH, cursor };
             let page = self.engine.list(request).await?;
-            let extensions: Vec<_> = page.tasks.into_iter().filter_map(|task| extension(task, until)).collect();
-            if let Some(worker) = extensions.first().map(|(worker, _)| worker.clone()) {
+            let mut by_worker: BTreeMap<WorkerId, Vec<Extension>> = BTreeMap::new();
+            for (worker, extension) in page.tasks.into_iter().filter_map(|task| extension(task, until)) {
+                by_worker.entry(worker).or_default().push(extension);
+            }
+            for (worker, extensions) in by_worker {
                 extended += extensions.len();
-                // A lease is extended by its fence, in the name of any worker.
-                self.engine.extend(&worker, GRACE, extensions.into_iter().map(|(_, it)| it).collect()).await?;
+                self.engine.extend(&worker, GRACE, extensions).await?;
             }
             cursor = page.next;
             if cursor.is_none() {
