@@ -25,6 +25,8 @@ use crate::{
 /// What a byte of a body counts: for itself, for the request that is read from it, and for the call of the store. A test
 /// of a real process measures that this is enough.
 pub(crate) const BODY_FACTOR: usize = 3;
+/// Up to so many bytes of a body count as the request itself does, which large bodies leave room for.
+const SMALL_BODY: usize = 4 * 1024;
 
 /// The bytes of a JSON body: within the limit, in time, and declared as JSON. With the headers, which are moved here
 /// because separating them from the body would copy them.
@@ -188,7 +190,9 @@ async fn read_pieces(mut body: Body, limit: usize, share: &Share) -> Result<Byte
         if first.len() + rest.len() + piece.len() > limit {
             return Err(too_large(limit));
         }
-        if !share.grow(Kind::Payload, piece.len() * BODY_FACTOR) {
+        let is_small = first.len() + rest.len() + piece.len() <= SMALL_BODY;
+        let kind = if is_small { Kind::Request } else { Kind::Payload };
+        if !share.grow(kind, piece.len() * BODY_FACTOR) {
             return Err(overloaded());
         }
         if first.is_empty() && rest.is_empty() {
