@@ -21,7 +21,7 @@ const LIGHT_PATTERN_BYTES: usize = 32 * 1024;
 /// What compiling a pattern counts, in comparisons of two places.
 const PATTERN_WORK: u64 = 200_000;
 
-/// How much work is left for compiling, in comparisons of two places: about ten nanoseconds each.
+/// How much work is left for compiling, in comparisons of two places.
 #[derive(Debug)]
 pub(crate) struct Allowance(u64);
 
