@@ -122,7 +122,7 @@ async fn link(store: &Store, tasks: &[Edges]) -> Result<Option<u64>> {
         }
     };
     let Value::Int(linked) = store.run(&store.bulk, &script::LINK_RESTORED, add).await? else {
-        return Err(malformed("a number of tasks was due"));
+        return Err(malformed("a number of tasks was expected"));
     };
     Ok(u64::try_from(linked).ok())
 }

@@ -108,7 +108,7 @@ fn merged(base: Figment, file: Option<&(PathBuf, String)>, args: &impl Serialize
 }
 
 fn invalid(errors: figment::Error) -> ConfigError {
-    let lines: Vec<String> = errors.into_iter().map(|error| told(&error)).collect();
+    let lines: Vec<String> = errors.into_iter().map(|error| described(&error)).collect();
     ConfigError::Invalid(lines.join("; "))
 }
 
@@ -142,7 +142,7 @@ impl<L: Provider> Provider for Named<L> {
 }
 
 /// Describes a problem: the key, what is wrong, and the layer that set it, as far as known.
-fn told(error: &figment::Error) -> String {
+fn described(error: &figment::Error) -> String {
     let key = if error.path.is_empty() { String::new() } else { format!("{}: ", error.path.join(".")) };
     let place = error.metadata.as_ref().map(|layer| format!(" (said by {})", layer.name));
     format!("{key}{}{}", error.kind, place.unwrap_or_default())
