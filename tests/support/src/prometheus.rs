@@ -19,6 +19,9 @@ const ATTEMPTS: usize = 5;
 /// How long it may take to come up. A bound, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How often it scrapes and evaluates rules.
+pub const EVERY: Duration = Duration::from_secs(1);
+
 /// A running `prometheus` that scrapes and evaluates rules every second. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Prometheus {
@@ -64,8 +67,10 @@ impl Prometheus {
         let folder = tempfile::tempdir().expect("a folder for Prometheus");
         let targets: Vec<String> = targets.iter().map(|target| format!("\"{target}\"")).collect();
         let rules = rules.canonicalize().expect("the rules are there");
+        let every = EVERY.as_secs();
         let configuration = format!(
-            "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\nrule_files: [\"{}\"]\n\
+            "global: {{scrape_interval: {every}s, scrape_timeout: {every}s, evaluation_interval: {every}s}}\n\
+             rule_files: [\"{}\"]\n\
              scrape_configs: [{{job_name: jobbers, static_configs: [{{targets: [{}]}}]}}]\n",
             rules.display(),
             targets.join(", ")

@@ -1,13 +1,16 @@
 //! Every alert fires against a real Prometheus and real processes, once its trouble is there: by the shipped rules with
 //! shorter windows. The rules as they are shipped have tests of their own (`dashboards/alerts/jobbers.tests.yaml`).
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use jobbers_common::metrics::attribute::MOST_NAMES;
-use jobbers_test_support::wait::{until, until_none};
+use jobbers_test_support::{
+    prometheus::EVERY,
+    wait::{until, until_none},
+};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::MissedTickBehavior};
 
 use super::{
     LAG, rules,
@@ -110,20 +113,22 @@ fn every_alert_is_brought_about() {
     assert_eq!(listed, all);
 }
 
-/// Waits until all of these have fired since `begun`; every second of the wait does `more`.
+/// Waits until all of these have fired since `begun`, and says how long that took. Looks as often as Prometheus does, and does
+/// `more` before each look: a test that asks without a pause takes the time that Prometheus and the processes need.
 async fn fire(site: &Site, begun: SystemTime, alerts: &[&str], mut more: impl AsyncFnMut()) {
-    let mut next = Instant::now();
+    let since = Instant::now();
+    let mut looks = tokio::time::interval(EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     until_none(LAG, "the alerts fire", async || {
-        if Instant::now() >= next {
-            more().await;
-            next = Instant::now() + Duration::from_secs(1);
-        }
+        looks.tick().await;
+        more().await;
         let firing = "count by (alertname) (ALERTS{alertstate=\"firing\"})";
         let fired = site.prometheus.range(firing, begun).await;
         let has = |name: &&&str| fired.iter().any(|alert| alert.label("alertname") == **name);
         alerts.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()).collect()
     })
     .await;
+    println!("{:>6.1} s  {}", since.elapsed().as_secs_f64(), alerts.join(" "));
 }
 
 async fn bad_work(site: &Site, begun: SystemTime) {
