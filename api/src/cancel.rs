@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     task_list::FilterRequest,
-    value::{Asked, NameDoc, StatusDoc},
+    value::{Asked, StatusDoc, TaskIdDoc},
 };
 use crate::json;
 use crate::openapi::ToSchema;
@@ -18,7 +18,7 @@ use crate::openapi::ToSchema;
 pub struct CancelRequest {
     /// These, at most 1,000. One that can't be an id is answered as unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<NameDoc>>, max_items = 1000)]
+    #[schema(value_type = Option<Vec<TaskIdDoc>>, max_items = 1000)]
     pub ids: Option<Vec<Asked<TaskId>>>,
     /// Those that match and are not over.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]

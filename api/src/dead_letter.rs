@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{
     task_view::{AttemptView, TaskView},
-    value::{Asked, LetterStateDoc, NameDoc, Rfc3339, StatusDoc, Word, version_if_any},
+    value::{Asked, LetterStateDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, Word, version_if_any},
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
@@ -173,11 +173,11 @@ macro_rules! selecting {
             /// Those of these tasks, at most 1,000: sent again is the latest of each task, deleted are all of them. One that
             /// has no dead letter, or can't be an id, changes nothing for the others.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schema(value_type = Option<Vec<NameDoc>>)]
+            #[schema(value_type = Option<Vec<TaskIdDoc>>)]
             pub ids: Option<Vec<Asked<TaskId>>>,
             /// Another spelling of `ids`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schema(value_type = Option<Vec<NameDoc>>)]
+            #[schema(value_type = Option<Vec<TaskIdDoc>>)]
             pub task_ids: Option<Vec<Asked<TaskId>>>,
             /// Filter: of tasks in this queue.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -356,7 +356,7 @@ fn bound(limit: Option<usize>, all: bool) -> Result<usize> {
 #[schema(as = DeadLetterEntry)]
 pub struct LetterView {
     /// The task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its queue.
     #[schema(value_type = NameDoc)]
@@ -423,7 +423,7 @@ pub struct WholeLetterView {
 #[schema(as = FailureHistory)]
 pub struct HistoryView {
     /// The task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its failures, the oldest first, over all times it was sent again.
     pub failures: Vec<AttemptView>,

@@ -5,7 +5,7 @@ use std::fmt;
 use jobbers_common::{engine::TaskDeletion, name::TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::value::{Asked, NameDoc};
+use super::value::{Asked, TaskIdDoc};
 use crate::openapi::ToSchema;
 
 /// Which tasks to delete.
@@ -13,7 +13,7 @@ use crate::openapi::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct DeleteRequest {
     /// Their ids, at most 1,000. One that can't be an id is answered as unknown.
-    #[schema(value_type = Vec<NameDoc>, max_items = 1000)]
+    #[schema(value_type = Vec<TaskIdDoc>, max_items = 1000)]
     pub ids: Vec<Asked<TaskId>>,
     /// Whether a task that depended only on deleted ones is deleted too. Else it runs.
     #[serde(default = "yes")]

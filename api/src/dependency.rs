@@ -18,7 +18,7 @@ use utoipa::{
 };
 
 use super::signal::SignalView;
-use super::value::{DependencyPolicyDoc, NameDoc, StatusDoc};
+use super::value::{DependencyPolicyDoc, StatusDoc, TaskIdDoc};
 use crate::openapi::ToSchema;
 
 /// A task to wait for: its id, or an object that also says what its end means.
@@ -31,7 +31,7 @@ pub struct DependencyRequest(pub Dependency);
 #[schema(as = DependencyWithPolicy)]
 pub struct Edge {
     /// The task's id: one that is stored, or a task of the same batch.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// What its end means. Default: `abort_successors`.
     #[serde(default)]
@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for EdgeVisitor {
 impl PartialSchema for DependencyRequest {
     fn schema() -> RefOr<Schema> {
         utoipa::openapi::OneOfBuilder::new()
-            .item(NameDoc::schema())
+            .item(TaskIdDoc::schema())
             .item(Edge::schema())
             .description(Some("A task to wait for: its id, or an object that also says what its end means."))
             .into()
@@ -110,10 +110,10 @@ pub struct AddToTask {
 #[schema(as = NewDependency)]
 pub struct NewDependencyRequest {
     /// The task that waits. It has not started.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub run: TaskId,
     /// The task that it waits for. It is not over.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub after: TaskId,
     /// What its end means. Default: `abort_successors`.
     #[serde(default)]
@@ -190,7 +190,7 @@ pub struct DependenciesView {
 #[schema(as = EndedPredecessor)]
 pub struct EndedPredecessorView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// How it ended.
     #[schema(value_type = StatusDoc)]
@@ -202,7 +202,7 @@ pub struct EndedPredecessorView {
 #[schema(as = OpenDependency)]
 pub struct DependencyView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// What its end means.
     #[schema(value_type = DependencyPolicyDoc)]

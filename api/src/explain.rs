@@ -11,7 +11,7 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, Rfc3339, StatusDoc};
+use super::value::{NameDoc, Rfc3339, StatusDoc, TaskIdDoc};
 use crate::openapi::ToSchema;
 
 /// Why a task has its status.
@@ -19,7 +19,7 @@ use crate::openapi::ToSchema;
 #[schema(as = Explanation)]
 pub struct ExplainView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its queue.
     #[schema(value_type = NameDoc)]
@@ -57,7 +57,7 @@ pub struct Reason {
     pub since: Option<Rfc3339>,
     /// The tasks that hold what it waits for: at most ten of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<NameDoc>)]
+    #[schema(value_type = Vec<TaskIdDoc>)]
     pub tasks: Vec<TaskId>,
     /// If no live worker can run it: the live workers that serve its queue, or those of the store if none serves it. At most
     /// ten of them, in the order of their ids.

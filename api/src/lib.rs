@@ -36,6 +36,7 @@ pub mod route;
 pub mod schedule;
 pub mod signal;
 pub mod statuses;
+pub mod successors;
 pub mod task_list;
 pub mod task_request;
 pub mod task_view;

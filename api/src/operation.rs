@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     dead_letter::ChangeView,
-    value::{NameDoc, OperationStateDoc, Rfc3339, Word},
+    value::{OperationStateDoc, Rfc3339, TaskIdDoc, Word},
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
@@ -124,7 +124,7 @@ pub enum ResubmitAnswer {
 #[schema(as = ResubmittedTask)]
 pub struct ItemView {
     /// The task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its outcome, or `pending`.
     #[schema(value_type = String)]

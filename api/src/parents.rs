@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     payload::shown,
-    value::{AnyJsonDoc, NameDoc, StatusDoc},
+    value::{AnyJsonDoc, StatusDoc, TaskIdDoc},
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
@@ -63,7 +63,7 @@ pub struct ParentsView {
 #[schema(as = Predecessor)]
 pub struct ParentView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its status; absent for one that the store no longer knows.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,7 @@ use utoipa::{
 };
 
 use crate::openapi::ToSchema;
-use crate::value::{NameDoc, Rfc3339, Word};
+use crate::value::{Rfc3339, TaskIdDoc, Word};
 
 #[cfg(feature = "server")]
 mod answer;
@@ -434,7 +434,7 @@ pub struct ProblemBody {
     pub pointer: Option<String>,
     /// The id of the task that holds the unique key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NameDoc>)]
+    #[schema(value_type = Option<TaskIdDoc>)]
     pub holder: Option<TaskId>,
     /// Of a task that was pruned: how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, StatusDoc};
+use super::value::{NameDoc, StatusDoc, TaskIdDoc};
 use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
@@ -51,7 +51,7 @@ impl ResubmitParams {
 #[schema(as = ResubmittedOne)]
 pub struct ResubmittedView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its status.
     #[schema(value_type = StatusDoc)]

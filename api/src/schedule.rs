@@ -198,6 +198,12 @@ pub fn template(task: TaskRequest<'_>) -> Result<TaskTemplate> {
         ("on_conflict", task.on_conflict.is_some(), "is not for schedules"),
         ("parameters_content_type", task.parameters_content_type.is_some(), "is not for schedules: send JSON"),
         ("depends_on", !task.depends_on.is_empty(), "is not for schedules: a run waits for no other task"),
+        ("to_signal", !task.to_signal.is_empty(), "is not for schedules: no task waits for a run"),
+        (
+            "total_dependencies",
+            task.total_dependencies.is_some(),
+            "is not for schedules: a run waits for no other task",
+        ),
         ("signals", !task.signals.is_empty(), "is not for schedules: a run waits for no signal"),
         ("spontaneous", task.spontaneous, "is not for schedules: a run waits for nothing"),
         ("unique_key", task.unique_key.is_some(), "is not for schedules: see overlap"),

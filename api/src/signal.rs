@@ -18,7 +18,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use super::value::{DurationDoc, NameDoc, OnTimeoutDoc, Rfc3339, SignalStateDoc, StatusDoc};
+use super::value::{DurationDoc, NameDoc, OnTimeoutDoc, Rfc3339, SignalStateDoc, StatusDoc, TaskIdDoc};
 use crate::openapi::ToSchema;
 
 /// A signal to wait for: its name, or an object that also says how long it may take.
@@ -118,7 +118,7 @@ pub struct SendSignal {
 #[schema(as = SignalledTask)]
 pub struct SignalledView {
     /// The task's id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Whether it came for the first time.
     pub is_new: bool,

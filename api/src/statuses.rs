@@ -9,7 +9,7 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{Asked, NameDoc, StatusDoc};
+use super::value::{Asked, NameDoc, StatusDoc, TaskIdDoc};
 use crate::openapi::ToSchema;
 
 /// What to count, and which tasks to look up.
@@ -22,7 +22,7 @@ pub struct StatusesRequest {
     pub queues: Vec<Asked<QueueName>>,
     /// Tasks to look up, at most 1,000. One that can't be an id is answered as unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<NameDoc>, max_items = 1000)]
+    #[schema(value_type = Vec<TaskIdDoc>, max_items = 1000)]
     pub ids: Vec<Asked<TaskId>>,
     /// Only tasks of these statuses. Default: all, and also tasks that do not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

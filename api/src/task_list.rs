@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{
     condition::Condition,
     task_view::{ProgressView, TaskView},
-    value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, seconds, version_if_any},
+    value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, seconds, version_if_any},
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
@@ -307,7 +307,7 @@ pub struct ActivePageView {
 #[schema(as = ActiveTask)]
 pub struct ActiveTaskView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its name.
     #[schema(value_type = NameDoc)]
@@ -378,7 +378,7 @@ pub struct ScheduledPageView {
 #[schema(as = ScheduledTask)]
 pub struct ScheduledTaskView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its name.
     #[schema(value_type = NameDoc)]

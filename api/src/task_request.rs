@@ -32,7 +32,7 @@ use super::{
     signal::SignalRequest,
     value::{
         AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
-        OnStallDoc, Rfc3339, StatusDoc,
+        OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc,
     },
 };
 use crate::openapi::ToSchema;
@@ -48,7 +48,7 @@ pub struct TaskRequest<'a> {
     /// The task's id. Submitting the same id with the same body again changes nothing. Default: a new ULID. Not `registry`,
     /// `stats`, `resubmit` or `operations`, which are words of the API's paths, nor `.` or `..`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NameDoc>)]
+    #[schema(value_type = Option<TaskIdDoc>)]
     pub id: Option<TaskId>,
     /// What to run: the name a worker has registered a function under.
     #[schema(value_type = NameDoc, example = "text.wordcount")]
@@ -103,6 +103,15 @@ pub struct TaskRequest<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 10000)]
     pub depends_on: Vec<DependencyRequest>,
+    /// Tasks of the same batch that wait for this one, however it ends, as if each had it in its `depends_on` with the policy
+    /// `run_with_failures`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<TaskIdDoc>, max_items = 1000)]
+    pub to_signal: Vec<TaskId>,
+    /// How many tasks it waits for: those in its `depends_on`, and those of the batch that have it in `to_signal`. Another
+    /// number is refused. Default: not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_dependencies: Option<u32>,
     /// Signals from outside that it waits for, at most 16: each a name, or an object that also says how long it may take.
     /// They are sent with `POST /tasks/{id}/signal`. Not in a batch with unique keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -276,6 +285,8 @@ impl<'a> TaskRequest<'a> {
             concurrency_key: None,
             labels: Labels::default(),
             depends_on: Vec::new(),
+            to_signal: Vec::new(),
+            total_dependencies: None,
             signals: Vec::new(),
             spontaneous: false,
             unique_key: None,

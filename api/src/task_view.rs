@@ -21,7 +21,7 @@ use super::payload::shown;
 use super::registry::WarningView;
 use super::value::{
     AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
-    OnStallDoc, Rfc3339, StatusDoc, Word,
+    OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc, Word,
 };
 use crate::openapi::ToSchema;
 
@@ -30,7 +30,7 @@ use crate::openapi::ToSchema;
 #[schema(as = SubmittedTask)]
 pub struct SubmittedView {
     /// Its id; when another task holds its unique key and is answered in its place, that one's.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its queue.
     #[schema(value_type = NameDoc)]
@@ -89,7 +89,7 @@ pub enum SubmitAnswer {
 #[schema(as = Task)]
 pub struct TaskView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its name.
     #[schema(value_type = NameDoc)]

@@ -242,6 +242,10 @@ described! {
     NameDoc as "Name", text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[A-Za-z0-9._:/-]+$"))
 }
 described! {
+    /// A task's id: 1 to 128 characters of `A-Z a-z 0-9 . _ : / - = % + @`, and not `.` or `..`. Percent-encode it in paths.
+    TaskIdDoc as "TaskId", text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[A-Za-z0-9._:/=%+@-]+$"))
+}
+described! {
     /// The status of a task. All but `waiting`, `scheduled`, `submitted` and `started` are over.
     StatusDoc as "Status", one_of(Status::ALL.map(Status::as_str))
 }

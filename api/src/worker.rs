@@ -8,7 +8,7 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, Rfc3339, Word};
+use super::value::{NameDoc, Rfc3339, TaskIdDoc, Word};
 use crate::openapi::ToSchema;
 
 /// A worker that was heard of lately.
@@ -46,7 +46,7 @@ pub struct WorkerView {
     pub draining_since: Option<Rfc3339>,
     /// While it drains: what it still runs, the first hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<NameDoc>)]
+    #[schema(value_type = Vec<TaskIdDoc>)]
     pub left: Vec<TaskId>,
     /// While it drains: when it has nothing left to run, at the latest; absent when a task without a timeout runs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ pub struct BlockingThreadsView {
 #[schema(as = HeldThread)]
 pub struct HeldThreadView {
     /// The task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Its name.
     #[schema(value_type = NameDoc)]

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use super::{
     registry::WarningView,
     task_request::{TaskRequest, invalid},
-    value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc},
+    value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc, TaskIdDoc},
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::{
@@ -159,6 +159,8 @@ fn node(mut task: TaskRequest<'_>) -> Result<NewNode> {
         ("run_at", task.run_at.is_some(), "is not for nodes: they start when those before them have ended"),
         ("on_conflict", task.on_conflict.is_some(), "is not for nodes: their ids are those of the run"),
         ("parameters_content_type", task.parameters_content_type.is_some(), "is not for nodes: send JSON"),
+        ("to_signal", !task.to_signal.is_empty(), "is not for nodes: those that wait say so in depends_on"),
+        ("total_dependencies", task.total_dependencies.is_some(), "is not for nodes: depends_on says it"),
         ("unique_key", task.unique_key.is_some(), "is not for nodes: what has dependencies has no unique key"),
     ];
     Ok(NewNode { name, task: task.template(&refused)?, depends_on })
@@ -258,7 +260,7 @@ pub struct NodeView {
     #[schema(value_type = NameDoc)]
     pub id: NodeName,
     /// The id of its task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub task: TaskId,
     /// What is run.
     #[schema(value_type = NameDoc)]

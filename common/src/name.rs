@@ -1,4 +1,5 @@
-//! Identifiers: short strings of `[A-Za-z0-9._:/-]`, checked once at the edge and trusted afterwards.
+//! Identifiers: short strings of `[A-Za-z0-9._:/-]`, checked once at the edge and trusted afterwards. A task's id may also
+//! have `= % + @`, so that the path of a file is one, such as `sales/day=2026-11-26/part%200`.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -11,24 +12,34 @@ use crate::limits::MAX_NAME_BYTES;
 
 /// Why a string is no identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} {found:?} is not valid: 1 to 128 characters of A-Z a-z 0-9 . _ : / -")]
+#[error("{kind} {found:?} is not valid: 1 to 128 characters of A-Z a-z 0-9 . _ : / -{}", also(.more))]
 pub struct NameError {
     /// Which identifier was meant, e.g. `task id`.
     pub kind: &'static str,
     /// The offending text, cut to 160 characters.
     pub found: String,
+    /// What such an identifier may have beside what all may have.
+    more: &'static str,
 }
 
-fn check(kind: &'static str, text: &str) -> Result<(), NameError> {
-    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'/' | b'-');
+/// The further characters, as the end of a list.
+fn also(more: &str) -> String {
+    more.chars().flat_map(|c| [' ', c]).collect()
+}
+
+fn check(kind: &'static str, more: &'static str, text: &str) -> Result<(), NameError> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b"._:/-".contains(&b) || more.as_bytes().contains(&b);
     if !text.is_empty() && text.len() <= MAX_NAME_BYTES && text.bytes().all(legal) {
         return Ok(());
     }
-    Err(NameError { kind, found: text.chars().take(160).collect() })
+    Err(NameError { kind, found: text.chars().take(160).collect(), more })
 }
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        name!($(#[$doc])* $name, $kind, "");
+    };
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $more:literal) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
@@ -37,9 +48,9 @@ macro_rules! name {
             /// Checks `text` and takes it as an identifier.
             ///
             /// # Errors
-            /// [`NameError`] unless it is 1 to 128 bytes of `[A-Za-z0-9._:/-]`.
+            #[doc = concat!("[`NameError`] unless it is 1 to 128 bytes of `[A-Za-z0-9._:/", $more, "-]`.")]
             pub fn new(text: impl AsRef<str>) -> Result<Self, NameError> {
-                check($kind, text.as_ref())?;
+                check($kind, $more, text.as_ref())?;
                 Ok(Self(text.as_ref().into()))
             }
 
@@ -113,7 +124,8 @@ macro_rules! name {
 name!(
     /// A task's id: unique in the store; a monotonic ULID unless the client chose one. Percent-encode it in URLs.
     TaskId,
-    "task id"
+    "task id",
+    "=%+@"
 );
 name!(
     /// The name a task function is registered under, e.g. `text.wordcount`.
@@ -190,8 +202,18 @@ mod tests {
     fn identifiers_take_the_documented_characters_and_nothing_else() {
         assert!(TaskId::new("export/2026-11:a.b_c-1").is_ok());
         assert!(TaskId::new("x".repeat(128)).is_ok());
+        assert!(QueueName::new("exports/2026-11:a.b_c-1").is_ok());
         for bad in ["", "a b", "ä", "a\n", "a\0", "{a}", &"x".repeat(129)] {
             assert!(TaskId::new(bad).is_err(), "{bad:?}");
+            assert!(QueueName::new(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_task_may_be_called_like_a_file_and_a_queue_may_not() {
+        let file = "sales/day=2026-11-26/user@shop/part%200+1.parquet";
+        assert!(TaskId::new(file).is_ok());
+        assert!(QueueName::new(file).unwrap_err().to_string().ends_with("0-9 . _ : / -"));
+        assert!(TaskId::new("a b").unwrap_err().to_string().ends_with("0-9 . _ : / - = % + @"));
     }
 }

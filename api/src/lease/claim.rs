@@ -24,7 +24,7 @@ use crate::{
     problem::{Code, Problem, Result},
     task_request::invalid,
     task_view::PolicyView,
-    value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339},
+    value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
 };
 
 /// Most kinds of tasks that one worker names.
@@ -146,7 +146,7 @@ pub struct LeasesView {
     /// The tasks, in the order of claiming. None if the wait ended first.
     pub leases: Vec<LeasedTaskView>,
     /// Tasks of this worker with a cancel request: all of them, each time, until they are returned.
-    #[schema(value_type = Vec<NameDoc>)]
+    #[schema(value_type = Vec<TaskIdDoc>)]
     pub cancel_requested: Vec<TaskId>,
     /// Whether the worker is to drain: it is given nothing more until it is resumed.
     pub draining: bool,
@@ -161,7 +161,7 @@ pub struct LeasesView {
 #[schema(as = LeasedTask)]
 pub struct LeasedTaskView {
     /// Its id.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// Names this lease when it is extended and returned.
     pub token: String,

@@ -19,7 +19,7 @@ use crate::{
     payload::Sent,
     problem::{Code, Result},
     task_request::invalid,
-    value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, Word},
+    value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, TaskIdDoc, Word},
 };
 
 /// Leases to extend.
@@ -55,7 +55,7 @@ impl ExtendRequest<'_> {
 #[schema(as = LeaseExtension)]
 pub struct ExtensionRequest<'a> {
     /// The task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// The token its lease came with.
     pub token: Token,

@@ -21,7 +21,7 @@ use crate::{
     payload::Sent,
     problem::{Code, Result},
     task_request::invalid,
-    value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, StatusDoc, Word},
+    value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, StatusDoc, TaskIdDoc, Word},
 };
 
 /// Tasks to return.
@@ -43,7 +43,7 @@ pub struct ReturnRequest<'a> {
 #[schema(as = LeaseReturn)]
 pub struct ReturnedRequest<'a> {
     /// The task.
-    #[schema(value_type = NameDoc)]
+    #[schema(value_type = TaskIdDoc)]
     pub id: TaskId,
     /// The token its lease came with.
     pub token: Token,

@@ -18,7 +18,7 @@ use super::{CatchUpRule, OverlapRule};
 use crate::openapi::ToSchema;
 use crate::{
     task_view::{PolicyView, SubmittedView},
-    value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339},
+    value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
     workflow::{EdgeView, WorkflowView},
 };
 
@@ -162,7 +162,7 @@ impl<'de> Deserialize<'de> for ScheduledNodeView {
 pub struct RunView {
     /// The task's id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NameDoc>)]
+    #[schema(value_type = Option<TaskIdDoc>)]
     pub task: Option<TaskId>,
     /// The workflow's id.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ use jobbers_api::{
     operation::{ResubmitAnswer, WholeOperationView},
     problem::{Code, Problem, Result, WITH_BODY},
     task_list::WaitParams,
-    value::NameDoc,
+    value::TaskIdDoc,
 };
 use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};
 use jobbers_common::name::TaskId;
@@ -80,7 +80,7 @@ pub(crate) async fn stats(LocalArchive(archive): LocalArchive, Query(params): Qu
 /// The latest of the task, if it has several.
 #[utoipa::path(
     get, path = "/dead-letter-queue/{task_id}", tag = "dead letters", operation_id = "get_dead_letter",
-    params(("task_id" = NameDoc, Path, description = "The task's id")),
+    params(("task_id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The letter", body = WholeLetterView), LetterProblems)
 )]
 pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {
@@ -95,7 +95,7 @@ pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<Task
 /// The list grows each time the task is sent again and fails.
 #[utoipa::path(
     get, path = "/dead-letter-queue/{task_id}/history", tag = "dead letters", operation_id = "dead_letter_history",
-    params(("task_id" = NameDoc, Path, description = "The task's id")),
+    params(("task_id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "Its failures", body = HistoryView), LetterProblems)
 )]
 pub(crate) async fn history(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {

@@ -166,7 +166,12 @@ async fn a_client_that_goes_away_leaves_no_wait_behind() {
 #[tokio::test]
 async fn ids_are_percent_encoded_in_paths() {
     let server = Server::start().await;
-    for (id, path) in [("a/b:c", "/tasks/a%2Fb%3Ac"), ("a:b", "/tasks/a:b"), ("cancel", "/tasks/cancel")] {
+    for (id, path) in [
+        ("a/b:c", "/tasks/a%2Fb%3Ac"),
+        ("a:b", "/tasks/a:b"),
+        ("cancel", "/tasks/cancel"),
+        ("day=1/user@shop/part%200+1", "/tasks/day=1%2Fuser@shop%2Fpart%25200+1"),
+    ] {
         submit(&server, id).await;
         assert_eq!(server.get(path).await.expect(200)["id"], id);
         server.post(&format!("{path}/cancel"), "").await.expect(200);

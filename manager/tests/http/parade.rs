@@ -202,6 +202,8 @@ on_both_engines! {
     graphs deletions_go_on_to_what_waited_only_for_them
     graphs a_wide_fan_in_through_shards_is_done_once
     graphs a_branch_export_of_5000_files_is_done_once_all_are_copied
+    graphs a_graph_that_names_successors_is_the_one_that_names_predecessors
+    graphs the_path_of_a_file_is_an_id_everywhere
     graphs no_dependencies_and_an_empty_list_are_runnable
     graphs a_dependency_named_twice_is_refused_with_the_whole_batch
     graphs a_batch_with_a_taken_id_is_refused_as_a_whole

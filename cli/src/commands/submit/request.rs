@@ -172,9 +172,11 @@ impl FromStr for Predecessor {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // No id contains a `=`.
-        let (id, policy) = match text.split_once('=') {
-            Some((id, policy)) => (id, policy.parse()?),
+        // An id may have a `=` as well; then its policy is named, so that no misspelt policy becomes a part of an id.
+        let (id, policy) = match text.rsplit_once('=') {
+            Some((id, policy)) => {
+                (id, policy.parse().map_err(|error| format!("{error}; after an id with = name one"))?)
+            }
             None => (text, DependencyPolicy::default()),
         };
         Ok(Self { id: TaskId::new(id).map_err(|error| error.to_string())?, policy })
@@ -249,16 +251,23 @@ mod tests {
             "skip",
         ];
         let unique = ["--unique-key", "a b", "--unique-while", "submitted,started", "--on-duplicate", "keep_last"];
-        let depends = ["--depends-on", "a", "--depends-on", "b/1=run_on_error"];
+        let depends = ["--depends-on", "a", "--depends-on", "b/day=1=run_on_error"];
         let line = [&line[..], &depends, &unique].concat();
         let flags = Line::try_parse_from(line).unwrap().flags;
         let parameters = RawValue::from_string("{\"n\":9007199254740993}".to_owned()).unwrap();
         let name = TaskName::new("echo").unwrap();
         let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
         let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
-        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","expires_in":"10m","concurrency_key":"acme","depends_on":[{"id":"a","policy":"abort_successors"},{"id":"b/1","policy":"run_on_error"}],"unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
+        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","expires_in":"10m","concurrency_key":"acme","depends_on":[{"id":"a","policy":"abort_successors"},{"id":"b/day=1","policy":"run_on_error"}],"unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
         assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
         let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
         assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));
+    }
+
+    #[test]
+    fn a_misspelt_policy_is_no_part_of_an_id() {
+        let refused = Line::try_parse_from(["submit", "--depends-on", "b/day=1"]).unwrap_err().to_string();
+        assert!(refused.contains("1 is not a dependency's policy"), "{refused}");
+        assert!(refused.contains("after an id with = name one"), "{refused}");
     }
 }

@@ -10,7 +10,7 @@ use axum::{
 use jobbers_api::{
     cancel::{CancelReport, CancelRequest, CancelledView},
     problem::{Code, Problem, Result, WITH_BODY},
-    value::{Asked, NameDoc},
+    value::{Asked, TaskIdDoc},
 };
 use jobbers_common::{
     engine::{Cancelled, TaskFilter},
@@ -35,7 +35,7 @@ problems!(CancelManyProblems: WITH_BODY, [Code::BatchTooLarge]);
 /// the worker returns afterwards, it ends as cancelled. Cancelling twice is not an error.
 #[utoipa::path(
     post, path = "/tasks/{id}/cancel", tag = "tasks", operation_id = "cancel_task",
-    params(("id" = NameDoc, Path, description = "The task's id")),
+    params(("id" = TaskIdDoc, Path, description = "The task's id")),
     responses(
         (status = 200, description = "It is cancelled", body = CancelledView),
         (status = 202, description = "It runs; its worker has been notified", body = CancelledView),

@@ -6,7 +6,7 @@ use axum::extract::State;
 use jobbers_api::{
     dependency::{AddDependencies, AddToTask, AddedDependencies, DependencyRequest},
     problem::{Code, Problem, Result, WITH_BODY},
-    value::NameDoc,
+    value::TaskIdDoc,
 };
 use jobbers_common::{
     dependency::added::{AddRefusal, NewDependency},
@@ -31,7 +31,7 @@ problems!(AddDependenciesProblems: WITH_BODY, [
 /// or none. One that exists stays as it is, so the request is safe to repeat.
 #[utoipa::path(
     post, path = "/tasks/{id}/dependencies", tag = "tasks", operation_id = "add_dependencies_to_task",
-    params(("id" = NameDoc, Path, description = "The task's id")),
+    params(("id" = TaskIdDoc, Path, description = "The task's id")),
     request_body = AddToTask,
     responses((status = 200, description = "It waits for them", body = AddedDependencies), AddDependenciesProblems)
 )]

@@ -15,7 +15,7 @@ use futures_util::{Stream, stream};
 use jobbers_api::{
     problem::{Code, Problem, Result},
     task_view::TaskView,
-    value::NameDoc,
+    value::TaskIdDoc,
 };
 use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};
 use jobbers_process::server::memory::Share;
@@ -40,7 +40,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// task is over; or `deleted`. Then the stream ends. It also ends when the manager stops: connect again.
 #[utoipa::path(
     get, path = "/tasks/{id}/events", tag = "tasks", operation_id = "follow_task",
-    params(("id" = NameDoc, Path, description = "The task's id")),
+    params(("id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The events", body = String, content_type = "text/event-stream"),
         EventsProblems)
 )]

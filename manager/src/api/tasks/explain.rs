@@ -15,7 +15,7 @@ use axum::{
 use jobbers_api::{
     explain::{ExplainView, Reason, ReasonCode as C},
     problem::{Code, Problem, Result},
-    value::NameDoc,
+    value::TaskIdDoc,
 };
 use jobbers_common::{
     duration,
@@ -48,7 +48,7 @@ const NAMED: usize = 10;
 /// worker can run the task, live workers of that store.
 #[utoipa::path(
     get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
-    params(("id" = NameDoc, Path, description = "The task's id")),
+    params(("id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The reasons", body = ExplainView), ExplainProblems)
 )]
 pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>) -> Result<Response> {

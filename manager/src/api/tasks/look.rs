@@ -12,7 +12,7 @@ use jobbers_api::{
     problem::{Code, Problem, Result},
     task_list::{Included, ListParams, TaskPageView, WaitParams},
     task_view::TaskView,
-    value::NameDoc,
+    value::TaskIdDoc,
 };
 use jobbers_common::{engine::ParentsRequest, name::TaskId, task::Task};
 
@@ -36,7 +36,7 @@ const PARENT_BYTES: usize = 4 * 1024 * 1024;
 /// was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result.
 #[utoipa::path(
     get, path = "/tasks/{id}", tag = "tasks", operation_id = "get_task",
-    params(("id" = NameDoc, Path, description = "The task's id"), WaitParams),
+    params(("id" = TaskIdDoc, Path, description = "The task's id"), WaitParams),
     responses((status = 200, description = "The task", body = TaskView), GetProblems)
 )]
 pub(crate) async fn get_task(
@@ -60,7 +60,7 @@ pub(crate) async fn get_task(
 /// queues. A page ends when its results are 4 MiB; it has at least one task.
 #[utoipa::path(
     get, path = "/tasks/{id}/predecessors", tag = "tasks", operation_id = "list_predecessors",
-    params(("id" = NameDoc, Path, description = "The task's id"), ParentsParams),
+    params(("id" = TaskIdDoc, Path, description = "The task's id"), ParentsParams),
     responses((status = 200, description = "A page of its predecessors", body = ParentsView), ParentsProblems)
 )]
 pub(crate) async fn predecessors(

@@ -10,7 +10,7 @@ use axum::{
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
     resubmit::{ResubmitParams, ResubmittedView},
-    value::NameDoc,
+    value::TaskIdDoc,
 };
 use jobbers_archive::{Archive, ItemOutcome, NewOperation, Selection};
 use jobbers_common::{
@@ -41,7 +41,7 @@ problems!(ResubmitTaskProblems: WITH_BODY, ARCHIVE, [
 /// even when the store has forgotten it.
 #[utoipa::path(
     post, path = "/tasks/{id}/resubmit", tag = "tasks", operation_id = "resubmit_task",
-    params(("id" = NameDoc, Path, description = "The task's id"), ResubmitParams),
+    params(("id" = TaskIdDoc, Path, description = "The task's id"), ResubmitParams),
     request_body = Option<ResubmitParams>,
     responses((status = 200, description = "It is submitted", body = ResubmittedView), ResubmitTaskProblems)
 )]

@@ -6,7 +6,7 @@ use axum::extract::State;
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
     signal::{SendSignal, SignalledView},
-    value::{NameDoc, Rfc3339},
+    value::{Rfc3339, TaskIdDoc},
 };
 use jobbers_common::{
     limits::MAX_SIGNALS_KEPT,
@@ -34,7 +34,7 @@ problems!(
 /// `keep_for` a signal may come before its task is submitted.
 #[utoipa::path(
     post, path = "/tasks/{id}/signal", tag = "tasks", operation_id = "signal_task",
-    params(("id" = NameDoc, Path, description = "The task's id")),
+    params(("id" = TaskIdDoc, Path, description = "The task's id")),
     request_body = SendSignal,
     responses((status = 200, description = "It came, now or before, or is kept", body = SignalledView), SignalProblems)
 )]

@@ -19,6 +19,7 @@ use jobbers_api::{
     json,
     problem::{Code, Problem, Result, WITH_BODY},
     registry::WarningView,
+    successors::link_successors,
     task_request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
     task_view::{SubmitAnswer, SubmittedList, SubmittedView},
 };
@@ -124,16 +125,20 @@ fn read_tasks(body: &[u8]) -> Result<(Vec<TaskRequest<'_>>, Option<ConflictRule>
     let may_be_single = !begins_as_batch(body);
     // A single task has no `tasks` field, so a body that parses as one is one.
     if may_be_single && let Some(task) = json::decode_if_valid::<TaskRequest<'_>>(body) {
-        let on_conflict = task.on_conflict;
-        return Ok((vec![task], on_conflict, false));
+        return read_one(task);
     }
     if may_be_single && json::decode::<Shape>(body)?.tasks.is_none() {
-        let task: TaskRequest<'_> = json::decode(body)?;
-        let on_conflict = task.on_conflict;
-        return Ok((vec![task], on_conflict, false));
+        return read_one(json::decode(body)?);
     }
-    let batch: TaskBatch<'_> = json::decode(body)?;
+    let mut batch: TaskBatch<'_> = json::decode(body)?;
+    link_successors(&mut batch.tasks).map_err(|(index, problem)| within(problem, index))?;
     Ok((batch.tasks, batch.on_conflict, true))
+}
+
+fn read_one(task: TaskRequest<'_>) -> Result<(Vec<TaskRequest<'_>>, Option<ConflictRule>, bool)> {
+    let (on_conflict, mut tasks) = (task.on_conflict, vec![task]);
+    link_successors(&mut tasks).map_err(|(_, problem)| problem)?;
+    Ok((tasks, on_conflict, false))
 }
 
 /// Whether the body can only be a batch, by its beginning: most name their tasks first.

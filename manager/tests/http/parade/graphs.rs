@@ -264,3 +264,67 @@ pub(super) async fn the_monitoring_call_counts_by_action_and_by_id(lake: Lake) {
     assert_eq!(told["queues"], json!([{"queue": "frob", "exists": true, "tasks": {"started": 1}, "total": 1}]));
     assert_eq!(told["tasks"], json!([{"id": owned["id"], "status": "started"}]));
 }
+
+/// With every letter that an id may have.
+pub(super) async fn the_path_of_a_file_is_an_id_everywhere(lake: Lake) {
+    let (file, marks) = ("sales/day=2026-11-26/user@shop/part%200+1.parquet", "=%+@._:/-");
+    let path = "/tasks/%3D%25%2B%40._:%2F-";
+    lake.insert(vec![task(file, "frob")]).await;
+    let answer = lake.server.post("/tasks", after(marks, "broz", &[file])).await;
+    assert_eq!(answer.headers["location"], path);
+    answer.expect(201);
+    let shown = lake.server.get(path).await.expect(200);
+    assert_eq!(shown["dependencies"]["waits_for"][0]["id"], file, "{shown}");
+    let parents = lake.server.get(&format!("{path}/predecessors")).await.expect(200);
+    assert_eq!(parents["predecessors"][0]["id"], file, "{parents}");
+
+    let waiter = format!("{path}?wait=60s");
+    let waiting = lake.server.get(&waiter);
+    let ending = async {
+        for (id, action) in [(file, "frob"), (marks, "broz")] {
+            let owned = lake.own_one("foo", action).await;
+            assert_eq!(owned["id"], id);
+            lake.finish(&owned, "completed").await;
+        }
+    };
+    let (seen, ()) = tokio::join!(waiting, ending);
+    assert_eq!(seen.expect(200)["status"], "completed");
+    assert_eq!(lake.left(&[file, marks]).await, [file, marks]);
+    let deleted = lake.server.post("/tasks/delete", json!({"ids": [file, marks]})).await.expect(200);
+    assert_eq!(deleted["deleted"], 2, "{deleted}");
+    assert!(lake.left(&[file, marks]).await.is_empty());
+}
+
+/// As the document has it: `ToSignal` and `TotalDependencies`, in one `InsertTasks`.
+pub(super) async fn a_graph_that_names_successors_is_the_one_that_names_predecessors(lake: Lake) {
+    let signals = |id: &str, to: &[&str]| task_with(id, "frob", &json!({"to_signal": to}));
+    let last = task_with("last", "broz", &json!({"total_dependencies": 2}));
+    let batch = vec![signals("a", &["last"]), last, signals("b", &["last", "last"])];
+    lake.insert(batch.clone()).await;
+    let again = lake.server.post("/tasks", json!({"tasks": batch})).await.expect(200);
+    assert_eq!(again["tasks"].as_array().map(Vec::len), Some(3), "sending it again changes nothing: {again}");
+    let other = vec![task("a", "frob"), after("last", "broz", &["a", "b"]), task("b", "frob")];
+    lake.server.post("/tasks", json!({"tasks": other})).await.expect(200);
+
+    let waits = |signals| json!({"total": 2, "signals": signals});
+    for (signals, end) in [(0, "completed"), (1, "aborted")] {
+        let told = lake.task("last").await["dependencies"].clone();
+        assert_eq!(json!({"total": told["total"], "signals": told["signals"]}), waits(signals));
+        assert!(lake.own("foo", 1, &["broz"]).await.is_empty());
+        let owned = lake.own_one("foo", "frob").await;
+        lake.finish(&owned, end).await;
+    }
+    assert_eq!(lake.own_one("foo", "broz").await["id"], "last");
+
+    for (tasks, at) in [
+        (vec![signals("c", &["nowhere"])], "/tasks/0/to_signal/0"),
+        (
+            vec![signals("c", &["d"]), task_with("d", "broz", &json!({"total_dependencies": 2}))],
+            "/tasks/1/total_dependencies",
+        ),
+    ] {
+        let refused = lake.server.post("/tasks", json!({"tasks": tasks})).await.refused(422, "invalid_request");
+        assert_eq!(refused["pointer"], at, "{refused}");
+    }
+    assert!(lake.left(&["c", "d"]).await.is_empty());
+}
