@@ -4,6 +4,7 @@
 //! read, so that a program can pass on exactly what the manager sent.
 
 mod connector;
+mod tls_files;
 
 use std::{error::Error as _, fmt::Display, time::Duration};
 
@@ -12,8 +13,8 @@ use http::{Method, StatusCode, header};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
-use self::connector::HttpClients;
 pub use self::connector::{http_client, http_client_for};
+use self::{connector::HttpClients, tls_files::TlsFiles};
 pub use crate::path::path;
 use crate::problem::ProblemBody;
 
@@ -88,7 +89,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for the manager at `address`: `http://HOST:PORT`, `HOST:PORT`, or `https://…` with the address of its proxy.
+    /// A client for the manager at `address`: `http://HOST:PORT`, `HOST:PORT`, or `https://…`, which may name files in PEM:
+    /// `?ca=FILE`, the authorities to trust in place of the system's, and `cert=FILE&key=FILE`, the client's certificate.
     /// `agent` is its `User-Agent`.
     ///
     /// # Errors
@@ -98,14 +100,16 @@ impl Client {
         let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
         let wrong = |problem: &dyn Display| Error::Address { address: place.to_owned(), problem: problem.to_string() };
         let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-        let parsed = Url::parse(&url).map_err(|error| wrong(&format_args!("{error}; write http://HOST:PORT")))?;
+        let mut parsed = Url::parse(&url).map_err(|error| wrong(&format_args!("{error}; write http://HOST:PORT")))?;
         if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-            return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
+            return Err(wrong(&"write http://HOST:PORT or https://HOST:PORT"));
         }
         if parsed.scheme() == "https" && !cfg!(feature = "https") {
             return Err(wrong(&"this program is built without TLS, the feature `https` of jobbers-api"));
         }
-        let http = HttpClients::new(agent).map_err(|problem| wrong(&problem))?;
+        let files = TlsFiles::take(&mut parsed).map_err(|problem| wrong(&problem))?;
+        let url = parsed.to_string();
+        let http = HttpClients::new(agent, files).map_err(|problem| wrong(&problem))?;
         http.client_of(&parsed).map_err(|problem| wrong(&problem))?;
         let mut shown = parsed;
         // Refused only by a URL without a host, which can't have them.

@@ -15,7 +15,10 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use jobbers_process::{
-    server::memory::{ClientMemory, Kind, Share},
+    server::{
+        memory::{ClientMemory, Kind, Share},
+        tls::{Tls, Validity},
+    },
     shutdown::Shutdown,
     telemetry::SCOPE,
 };
@@ -47,6 +50,8 @@ pub(crate) struct App {
     pub(crate) followers: Arc<Semaphore>,
     /// The warning about addresses that other machines can reach.
     pub(crate) exposures: Vec<String>,
+    /// The identities of the listeners that speak TLS.
+    pub(crate) identities: Vec<Arc<Tls>>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
     pub(crate) leaving: CancellationToken,
     /// Cancelled when the manager begins to stop: long polls then answer at once.
@@ -79,6 +84,7 @@ impl App {
             long_work: LongWork::default(),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
             exposures: Vec::new(),
+            identities: Vec::new(),
             leaving: shutdown.leaving.clone(),
             drain: shutdown.drain.clone(),
             started: Instant::now(),
@@ -89,6 +95,17 @@ impl App {
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
             gauges: Gauges::default(),
         }
+    }
+
+    /// For how long the certificate is valid that ends first, if the manager speaks TLS.
+    pub(crate) fn certificate(&self) -> Option<Validity> {
+        self.identities.iter().map(|identity| identity.validity()).min_by_key(|validity| validity.ends_at)
+    }
+
+    /// What an operator should know of this manager's listeners: addresses that others can reach, a certificate that ends.
+    pub(crate) fn listener_warnings(&self) -> impl Iterator<Item = String> {
+        let certificate = self.certificate().and_then(|validity| validity.warning(jiff::Timestamp::now()));
+        self.exposures.iter().cloned().chain(certificate)
     }
 
     /// Runs a chore at an interval, until the manager stops.

@@ -1,7 +1,7 @@
 //! The manager's configuration: flags over environment over file over `manager.default.toml`.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     time::Duration,
 };
@@ -21,6 +21,7 @@ use jobbers_process::{
     host,
     listen::{self, NotLoopback},
     logging::LogArgs,
+    server::tls::TlsFiles,
 };
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,10 @@ pub struct Args {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
+    /// Whether and how TLS is spoken.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub tls: TlsArgs,
     /// A configuration file; --print-config shows its keys
     #[arg(long, env = "MANAGER_CONFIG", value_name = "FILE")]
     #[serde(skip)]
@@ -106,6 +111,23 @@ pub struct Args {
     pub log: LogArgs,
 }
 
+/// Whether and how TLS is spoken, on the ports of HTTP.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub struct TlsArgs {
+    /// Speak TLS with this certificate (and those between it and its authority), in PEM; read again when it changes
+    #[arg(long, env = "MANAGER_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<String>,
+    /// The private key of the certificate, in PEM
+    #[arg(long, env = "MANAGER_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<String>,
+    /// Serve only clients with a certificate of one of these authorities, in PEM
+    #[arg(long, env = "MANAGER_TLS_CLIENT_CA", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_client_ca: Option<String>,
+}
+
 /// How a manager stops.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct StopArgs {
@@ -141,6 +163,10 @@ pub struct MassTaskerArgs {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masstasker_listen: Option<GrpcAddress>,
+    /// Speak TLS there too, as on the other ports; the original's clients know none
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub masstasker_tls: bool,
     /// Create one empty task in this group, once per store
     #[arg(long, env = "MASSTASKER_BOOTSTRAP_TASK_GROUP", value_name = "GROUP")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,6 +204,12 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether that address may be another than loopback.
     pub insecure: bool,
+    /// The file of the certificate; empty for listeners that speak no TLS.
+    pub tls_cert: String,
+    /// The file of its private key.
+    pub tls_key: String,
+    /// The file of the authorities of clients; empty to serve clients without a certificate too.
+    pub tls_client_ca: String,
     /// The store's address.
     pub engine_url: String,
     /// How long it waits at its start for a store that can't be reached.
@@ -246,6 +278,8 @@ pub struct Config {
     /// Where MassTasker's clients are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masstasker_listen: Option<GrpcAddress>,
+    /// Whether TLS is spoken there too.
+    pub masstasker_tls: bool,
     /// The group that gets one empty task, once per store; empty for none.
     pub bootstrap_task_group: String,
     /// Most bytes of one message of MassTasker's clients.
@@ -321,6 +355,16 @@ impl Config {
             let rule = "masstasker_listen: this program is built without the feature `boards`, which answers MassTasker's clients";
             return Err(ConfigError::Invalid(rule.to_owned()));
         }
+        match [&self.tls_cert, &self.tls_key, &self.tls_client_ca].map(|file| file.is_empty()) {
+            [true, true, true] | [false, false, _] => {}
+            _ => {
+                let rule = "tls_cert and tls_key belong together, and tls_client_ca needs both";
+                return Err(ConfigError::Invalid(rule.to_owned()));
+            }
+        }
+        if self.masstasker_tls && self.tls_cert.is_empty() {
+            return Err(ConfigError::Invalid("masstasker_tls needs tls_cert and tls_key".to_owned()));
+        }
         bridges::check(&self.bridges).map_err(ConfigError::Invalid)?;
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {
@@ -341,14 +385,37 @@ impl Config {
     /// # Errors
     /// The first such address.
     pub fn check_addresses(&self) -> Result<(), NotLoopback> {
-        let mut addresses = [Some(self.listen), self.taskstore_listen, self.masstasker_socket()].into_iter().flatten();
-        addresses.try_for_each(|address| listen::check(address, self.insecure, "--insecure"))
+        let mut of_http = [Some(self.listen), self.taskstore_listen].into_iter().flatten();
+        of_http.try_for_each(|address| listen::check(address, self.may_listen_anywhere(true), "--insecure"))?;
+        let masstasker = self.masstasker_socket();
+        masstasker.map_or(Ok(()), |it| listen::check(it, self.may_listen_anywhere(self.masstasker_tls), "--insecure"))
+    }
+
+    /// Whether a port may have an address that isn't loopback; one that speaks TLS, if TLS is spoken at all.
+    pub(crate) const fn may_listen_anywhere(&self, speaks_tls: bool) -> bool {
+        self.insecure || (speaks_tls && self.knows_clients())
+    }
+
+    /// Whether only clients with a certificate are served.
+    #[must_use]
+    pub const fn knows_clients(&self) -> bool {
+        !self.tls_client_ca.is_empty()
+    }
+
+    /// The files of the identity of all listeners, if they speak TLS.
+    #[must_use]
+    pub fn tls_files(&self) -> Option<TlsFiles> {
+        (!self.tls_cert.is_empty()).then(|| TlsFiles {
+            certificate: self.tls_cert.clone().into(),
+            key: self.tls_key.clone().into(),
+            client_authorities: self.knows_clients().then(|| self.tls_client_ca.clone().into()),
+        })
     }
 
     /// Where to listen for MassTasker's clients.
     #[must_use]
     pub fn masstasker_socket(&self) -> Option<SocketAddr> {
-        self.masstasker_listen.and_then(|address| address.socket(self.insecure))
+        self.masstasker_listen.and_then(|address| address.socket(self.may_listen_anywhere(self.masstasker_tls)))
     }
 
     /// How to open the store.
@@ -372,11 +439,27 @@ impl Config {
     /// interface, with the machine's name.
     #[must_use]
     pub fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls_cert.is_empty() { "http" } else { "https" };
         match host::name() {
             _ if !self.advertise_url.is_empty() => self.advertise_url.clone(),
-            Some(name) if address.ip().is_unspecified() => format!("http://{name}:{}", address.port()),
-            _ => format!("http://{address}"),
+            Some(name) if address.ip().is_unspecified() => format!("{scheme}://{name}:{}", address.port()),
+            _ => format!("{scheme}://{address}"),
         }
+    }
+
+    /// The URL at which a command on this machine reaches this manager when it listens on `address`. With TLS it is
+    /// [`Config::url`], for the certificate has that name.
+    #[must_use]
+    pub fn url_here(&self, address: SocketAddr) -> String {
+        if !self.tls_cert.is_empty() {
+            return self.url(address);
+        }
+        let ip = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        format!("http://{}", SocketAddr::new(ip, address.port()))
     }
 
     /// The configuration as TOML that [`Config::load`] would read, without the password of the store's address.

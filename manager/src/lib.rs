@@ -11,14 +11,14 @@
 //!
 //! Start reading at [`run`], then [`api`], then `api/tasks/submit.rs`, the path that must be fast.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 #[cfg(feature = "boards")]
 use jobbers_boards::masstasker;
 use jobbers_common::engine::Engine;
-use jobbers_process::{listen, shutdown::Shutdown, telemetry::SCOPE};
-use tokio::{net::TcpListener, task::JoinSet};
+use jobbers_process::{server::Listener, shutdown::Shutdown, telemetry::SCOPE};
+use tokio::task::JoinSet;
 
 mod api;
 mod app;
@@ -95,11 +95,14 @@ fn boxed(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown
 }
 
 async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown: Shutdown) {
+    let (exposures, identities) = (listeners.exposures(), listeners.identities());
+    for exposure in &exposures {
+        tracing::warn!("{exposure}");
+    }
     let Listeners { http, taskstore, masstasker } = listeners;
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
-    let exposures = exposures(address, [taskstore.as_ref(), masstasker.as_ref()]);
-    let app = Arc::new(App { exposures, ..App::new(&config, engine, config.url(address), &shutdown) });
+    let app = Arc::new(App { exposures, identities, ..App::new(&config, engine, config.url(address), &shutdown) });
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
     let guard = guard::Guard::new(&config, address);
@@ -132,18 +135,8 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     tracing::info!("stopped");
 }
 
-/// The warning about addresses that other machines can reach. It is logged too.
-fn exposures(address: SocketAddr, others: [Option<&TcpListener>; 2]) -> Vec<String> {
-    let others = others.into_iter().flatten().filter_map(|listener| listener.local_addr().ok());
-    let exposures: Vec<String> = std::iter::once(address).chain(others).filter_map(listen::exposure).collect();
-    for exposure in &exposures {
-        tracing::warn!("{exposure}");
-    }
-    exposures
-}
-
 /// Answers TaskStore's clients on a port of their own, if they have one.
-async fn serve_taskstore(listener: Option<TcpListener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
+async fn serve_taskstore(listener: Option<Listener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
     let Some(listener) = listener else { return };
     let address = listener.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
@@ -154,7 +147,7 @@ async fn serve_taskstore(listener: Option<TcpListener>, app: &Arc<App>, config: 
 
 /// Answers MassTasker's clients, if they have a port.
 #[cfg(feature = "boards")]
-async fn serve_masstasker(listener: Option<TcpListener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
+async fn serve_masstasker(listener: Option<Listener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
     let Some(listener) = listener else { return };
     let settings = masstasker::Settings {
         max_message_bytes: config.masstasker_max_message_bytes,
@@ -172,4 +165,4 @@ async fn serve_masstasker(listener: Option<TcpListener>, app: &Arc<App>, config:
 
 /// A program without the feature `boards` listens for none: [`Config::validate`] refuses an address for them.
 #[cfg(not(feature = "boards"))]
-async fn serve_masstasker(_: Option<TcpListener>, _: &Arc<App>, _: &Config, _: &Shutdown) {}
+async fn serve_masstasker(_: Option<Listener>, _: &Arc<App>, _: &Config, _: &Shutdown) {}

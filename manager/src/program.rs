@@ -16,7 +16,7 @@ use jobbers_process::{
 use tracing::Level;
 
 use crate::{
-    Listeners,
+    ListenError, Listeners,
     config::{Args, Config},
 };
 
@@ -41,10 +41,11 @@ async fn run_here(args: Args) -> ExitCode {
     match serve(&args, config).await {
         Ok(()) => exit::OK,
         Err(error) => {
-            let code = match (error.downcast_ref(), error.downcast_ref()) {
-                (Some(error), _) => TelemetryError::exit_code(error),
-                (_, Some(error)) => exit::of_store(error),
-                (None, None) => exit::UNAVAILABLE,
+            let code = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+                (Some(error), ..) => TelemetryError::exit_code(error),
+                (_, Some(error), _) => exit::of_store(error),
+                (.., Some(ListenError::Tls(_))) => exit::CONFIG,
+                _ => exit::UNAVAILABLE,
             };
             fail(code, &error)
         }

@@ -15,13 +15,12 @@ use hyper::{
 use hyper_util::service::TowerToHyperService;
 use jobbers_process::{
     server::{
-        self, Policy, Protocol,
+        self, Listener, Policy, Protocol,
         connections::ConnectionState,
         memory::{ClientMemory, Share},
     },
     shutdown::Shutdown,
 };
-use tokio::net::TcpListener;
 
 use crate::{config::Config, version};
 
@@ -39,7 +38,7 @@ pub(crate) struct Caller {
 
 /// Serves until `shutdown`; returns when no connection is left.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    listener: Listener,
     routes: Routes,
     config: &Config,
     memory: &Arc<ClientMemory>,
@@ -56,8 +55,9 @@ pub(crate) async fn serve(
     let mut builder = http1::Builder::new();
     // One timer serves the timeouts of all connections.
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
-    server::serve(listener, &policy, memory, shutdown, |stream, peer, connection| {
-        builder.serve_connection(stream, service(&routes, memory, peer, connection))
+    let held = Arc::clone(memory);
+    server::serve(listener, &policy, memory, shutdown, move |stream, peer, connection| {
+        builder.serve_connection(stream, service(&routes, &held, peer, connection))
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! Which addresses may be listened on while Jobbers has no authentication, and how they are written.
+//! Which addresses may be listened on where any client is served, and how they are written.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 /// A listen address that other machines can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{address} is not a loopback address, and Jobbers has no authentication: any client that reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, or say {flag}"
+    "{address} is not a loopback address, and any client that reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, have a manager serve only clients with a certificate (--tls-client-ca), or say {flag}"
 )]
 pub struct NotLoopback {
     /// The address.
@@ -30,7 +30,7 @@ pub fn exposure(address: SocketAddr) -> Option<String> {
     let is_open = !address.ip().to_canonical().is_loopback();
     is_open.then(|| {
         format!(
-            "{address} is open to other machines and Jobbers has no authentication (--insecure): any client that reaches it can submit, read and cancel tasks"
+            "{address} is open to other machines without authentication (--insecure): any client that reaches it can submit, read and cancel tasks"
         )
     })
 }

@@ -6,27 +6,32 @@
 use std::{fmt::Display, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use hyper_util::{rt::TokioIo, server::graceful::GracefulConnection};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::OwnedSemaphorePermit,
-};
+use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod answer;
 pub mod connections;
 mod head_scan;
+mod listener;
 pub mod memory;
 mod policy;
+pub mod tls;
+mod transport;
 
-pub use self::policy::{Policy, Protocol};
 use self::{
     connections::{ConnectionState, Connections, Noted},
     memory::ClientMemory,
+};
+pub use self::{
+    listener::Listener,
+    policy::{Policy, Protocol},
 };
 use crate::shutdown::Shutdown;
 
 /// What an open connection counts in the account: its buffers and its task.
 pub const CONNECTION_BYTES: usize = 12 * 1024;
+/// What TLS counts besides: its session, and a record in each direction.
+const TLS_BYTES: usize = 40 * 1024;
 /// How long a client of HTTP/2 may take over the notice that its connection ends.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -35,29 +40,37 @@ pub type Stream = TokioIo<Noted>;
 
 /// Serves until `shutdown`; returns when no connection is left. `connect` makes the protocol's connection of a stream.
 pub async fn serve<C>(
-    listener: TcpListener,
+    listener: Listener,
     policy: &Policy,
     memory: &Arc<ClientMemory>,
     shutdown: &Shutdown,
-    connect: impl Fn(Stream, SocketAddr, Arc<ConnectionState>) -> C,
+    connect: impl Fn(Stream, SocketAddr, Arc<ConnectionState>) -> C + Clone + Send + 'static,
 ) where
     C: GracefulConnection<Error: Display + Send> + Send + 'static,
 {
     let places = Arc::new(Connections::new(policy, Arc::clone(memory)));
     let watching = tokio::spawn({
         let places = Arc::clone(&places);
-        async move { places.watch().await }
+        let opening = listener.opening();
+        async move { tokio::join!(places.watch(), opening.watch()) }
     });
+    let opening = listener.opening();
     let (connections, cut) = (TaskTracker::new(), CancellationToken::new());
     while let Some(Some((stream, peer, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
-        let state = places.open();
-        let stream = TokioIo::new(Noted::new(stream, Arc::clone(&state)));
-        let connection = connect(stream, peer, Arc::clone(&state));
+        let (state, connect, opening) = (places.open(), connect.clone(), opening.clone());
         let (cut, drain) = (cut.clone(), shutdown.drain.clone());
         let share = memory.share();
-        share.add(CONNECTION_BYTES);
+        share.add(opening.bytes());
         connections.spawn(async move {
-            let ended = cut.run_until_cancelled(until_closed(connection, &state, &drain)).await;
+            let served = async {
+                // Moved in: it need not be shared between threads.
+                let connect = connect;
+                let stream = opening.open(stream, &state, &drain).await?;
+                let stream = TokioIo::new(Noted::new(stream, Arc::clone(&state)));
+                let connection = connect(stream, peer, Arc::clone(&state));
+                until_closed(connection, &state, &drain).await
+            };
+            let ended = cut.run_until_cancelled(served).await;
             // A client that goes away in the middle is not an error here.
             if let Some(Some(Err(error))) = ended {
                 tracing::debug!(%error, "a connection broke");
@@ -110,7 +123,7 @@ async fn until_closed<C: GracefulConnection<Error: Send>>(
 }
 
 /// The next connection, once there is room for one. `None` if no more will come.
-async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+async fn accept(listener: &Listener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let place = places.place().await?;
     loop {
         match listener.accept().await {

@@ -6,7 +6,6 @@
 use std::{
     fs::{File, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Seek, Write},
-    net::SocketAddr,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{self, Path, PathBuf},
 };
@@ -43,16 +42,10 @@ impl Drop for Marker {
 }
 
 impl Site {
-    /// The system whose manager listens on `address`, on the store at `store`.
+    /// The system whose manager answers at the URL `manager`, on the store at `store`.
     #[must_use]
-    pub fn new(address: SocketAddr, store: &str) -> Self {
-        let host = match address {
-            SocketAddr::V4(v4) if v4.ip().is_unspecified() => "127.0.0.1".to_owned(),
-            SocketAddr::V4(v4) => v4.ip().to_string(),
-            SocketAddr::V6(v6) if v6.ip().is_unspecified() => "[::1]".to_owned(),
-            SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
-        };
-        Self { manager: format!("http://{host}:{}", address.port()), store: store.to_owned() }
+    pub fn new(manager: &str, store: &str) -> Self {
+        Self { manager: manager.to_owned(), store: store.to_owned() }
     }
 
     /// The system that runs in `folder`, if any. The file of another user is ignored, or that user could lead commands
@@ -125,7 +118,7 @@ mod tests {
     #[test]
     fn a_system_is_found_while_it_runs_and_not_after() {
         let folder = tempfile::tempdir().unwrap();
-        let site = Site::new("0.0.0.0:8600".parse().unwrap(), "sqlite://./jobbers.db");
+        let site = Site::new("http://127.0.0.1:8600", "sqlite://./jobbers.db");
         assert_eq!(Site::find(folder.path()), None);
         let marker = site.mark(folder.path()).unwrap().unwrap();
         assert_eq!(Site::find(folder.path()), Some(site.clone()));
@@ -138,7 +131,7 @@ mod tests {
     #[test]
     fn a_file_that_a_crash_left_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let site = Site::new("[::1]:8600".parse().unwrap(), "redis://h");
+        let site = Site::new("http://[::1]:8600", "redis://h");
         std::fs::write(folder.path().join(NAME), serde_json::to_vec(&site).unwrap()).unwrap();
         assert_eq!(Site::find(folder.path()), None);
         assert!(site.mark(folder.path()).unwrap().is_some());

@@ -8,6 +8,8 @@ use std::{
 
 use reqwest::{ClientBuilder, Url, redirect};
 
+use super::tls_files::TlsFiles;
+
 /// How long a manager may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// What helps a system without authorities.
@@ -21,25 +23,27 @@ pub(super) struct HttpClients {
     pub(super) plain: reqwest::Client,
     secure: Arc<OnceLock<Result<reqwest::Client, String>>>,
     agent: String,
+    files: TlsFiles,
 }
 
 impl HttpClients {
     /// # Errors
     /// What is wrong, if no client can be made with this `User-Agent`.
-    pub(super) fn new(agent: &str) -> Result<Self, String> {
+    pub(super) fn new(agent: &str, files: TlsFiles) -> Result<Self, String> {
         let plain = built(http_client(), agent)?;
-        Ok(Self { plain, secure: Arc::default(), agent: agent.to_owned() })
+        Ok(Self { plain, secure: Arc::default(), agent: agent.to_owned(), files })
     }
 
     /// The client for a URL.
     ///
     /// # Errors
-    /// What is wrong, if the URL is `https` and this system has no authorities.
+    /// What is wrong, if the URL is `https` and this system has no authorities, or a file of them can't be used.
     pub(super) fn client_of(&self, url: &Url) -> Result<&reqwest::Client, String> {
         if url.scheme() != "https" {
             return Ok(&self.plain);
         }
-        self.secure.get_or_init(|| built(with_authorities(), &self.agent)).as_ref().map_err(Clone::clone)
+        let secure = || built(self.files.given_to(with_authorities())?, &self.agent);
+        self.secure.get_or_init(secure).as_ref().map_err(Clone::clone)
     }
 }
 

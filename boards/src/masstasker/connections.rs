@@ -19,14 +19,13 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jobbers_process::{
     server::{
-        self, Policy, Protocol,
+        self, Listener, Policy, Protocol,
         answer::Counted,
         connections::ConnectionState,
         memory::{Kind, Share},
     },
     shutdown::Shutdown,
 };
-use tokio::net::TcpListener;
 use tonic::{Code, Status, body::Body, codegen::Service as _, service::Routes};
 
 use super::{settings::Settings, undelivered::Undelivered};
@@ -48,7 +47,7 @@ const CALL_BYTES: usize = 8 * 1024;
 const MESSAGE_FACTOR: usize = 3;
 
 /// Serves until `shutdown` is cancelled; returns when no connection is left.
-pub(super) async fn serve(listener: TcpListener, routes: Routes, settings: &Settings, shutdown: &Shutdown) {
+pub(super) async fn serve(listener: Listener, routes: Routes, settings: &Settings, shutdown: &Shutdown) {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -65,8 +64,9 @@ pub(super) async fn serve(listener: TcpListener, routes: Routes, settings: &Sett
         write_timeout: settings.write_timeout,
         drain_timeout: settings.drain_timeout,
     };
-    server::serve(listener, &policy, &settings.memory, shutdown, |stream, _, state| {
-        let (routes, memory) = (routes.clone(), Arc::clone(&settings.memory));
+    let memory = Arc::clone(&settings.memory);
+    server::serve(listener, &policy, &settings.memory, shutdown, move |stream, _, state| {
+        let (routes, memory) = (routes.clone(), Arc::clone(&memory));
         let service = service_fn(move |request| answer(routes.clone(), request, memory.share(), Arc::clone(&state)));
         builder.serve_connection(stream, service)
     })

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use jobbers_common::engine::boards::Boards;
-use jobbers_process::shutdown::Shutdown;
-use tokio::net::TcpListener;
+use jobbers_process::{server::Listener, shutdown::Shutdown};
 use tokio_util::task::TaskTracker;
 
 use super::{board, bootstrap, connections, front::Front, service, settings::Settings};
@@ -14,7 +13,8 @@ use super::{board, bootstrap, connections, front::Front, service, settings::Sett
 /// `shutdown.drain` stops accepting, ends waiting calls, and lets calls under way finish, for at most
 /// [`Settings::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
 /// ([`jobbers_process::listen::check`]).
-pub async fn serve(settings: Settings, boards: Arc<dyn Boards>, listener: TcpListener, shutdown: Shutdown) {
+pub async fn serve(settings: Settings, boards: Arc<dyn Boards>, listener: impl Into<Listener>, shutdown: Shutdown) {
+    let listener = listener.into();
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "listening for clients of MassTasker");
     }

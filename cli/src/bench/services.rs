@@ -54,7 +54,7 @@ pub async fn run(args: BenchServicesArgs) -> Result<()> {
     writeln!(std::io::stdout(), "{}", addresses.join(" "))?;
     let config = Config { dlq_path: "none".to_owned(), ..Config::default() };
     let cleaning = tokio::spawn(clean(Arc::clone(&engine), shutdown.clone()));
-    let listeners = Listeners { masstasker, ..http.into() };
+    let listeners = Listeners { masstasker: masstasker.map(Into::into), ..http.into() };
     jobbers_manager::run(config, engine, listeners, shutdown).await;
     cleaning.await?;
     telemetry.shutdown().await;

@@ -9,8 +9,8 @@ use std::{
 };
 
 use jobbers_manager::{
-    Listeners,
-    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, StopArgs, TaskStoreArgs},
+    ListenError, Listeners,
+    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, StopArgs, TaskStoreArgs, TlsArgs},
 };
 use jobbers_process::{
     config::layered,
@@ -49,6 +49,8 @@ pub struct Args {
     /// Listen on an address that isn't loopback, without authentication
     #[arg(long)]
     insecure: bool,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// A configuration file for the manager; see manager.default.toml
     #[arg(long, env = "MANAGER_CONFIG", value_name = "FILE")]
     manager_config: Option<PathBuf>,
@@ -86,6 +88,7 @@ impl Args {
             listen: self.listen,
             engine: self.engine.clone(),
             insecure: self.insecure,
+            tls: self.tls.clone(),
             config: self.manager_config.clone(),
             print_config: false,
             dead_letters: self.dead_letters.clone(),
@@ -142,7 +145,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let shutdown = on_signals_after(manager.shutdown_delay)?;
     let listeners = bind(&manager).await?;
     site::announce(manager.address_file.as_deref());
-    let store = manager.engine_url.clone();
+    let (store, reached) = (manager.engine_url.clone(), manager.clone());
     let opened = tokio::select! {
         opened = jobbers_engines::open(&store, manager.open_options()) => opened,
         () = shutdown.leaving.cancelled() => return Ok(exit::OK),
@@ -150,7 +153,8 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
     let stack = Stack::start(Plan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;
-    let _markers = mark(stack.address, &store, &health.store);
+    let url = reached.url_here(stack.address);
+    let _markers = mark(&url, &store, &health.store);
     for warning in &health.warnings {
         tracing::warn!("{warning}");
     }
@@ -159,8 +163,8 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         false => format!("it runs no worker: start your own on {}", health.store),
     };
     output::note(format_args!(
-        "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n{next}",
-        stack.address, health.store, health.durability,
+        "jobbers is up at {url} (its API is described at /docs); tasks are kept in {} ({})\n{next}",
+        health.store, health.durability,
     ));
     tokio::select! {
         () = shutdown.leaving.cancelled() => stack.leave(),
@@ -176,14 +180,14 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// Writes the address file into the working directory, and beside an SQLite file in another folder.
-fn mark(address: SocketAddr, given: &str, shown: &str) -> Vec<Marker> {
+fn mark(manager: &str, given: &str, shown: &str) -> Vec<Marker> {
     let here = PathBuf::from(".");
     let (site, folders) = match shown.strip_prefix("sqlite://") {
         Some(path) => {
             let beside = Path::new(path).parent().map(Path::to_owned);
-            (Site::new(address, &absolute(path, given)), std::iter::once(here).chain(beside).collect())
+            (Site::new(manager, &absolute(path, given)), std::iter::once(here).chain(beside).collect())
         }
-        None => (Site::new(address, given), vec![here]),
+        None => (Site::new(manager, given), vec![here]),
     };
     let mut seen = HashSet::new();
     let folders = folders.into_iter().filter(|folder| seen.insert(folder.canonicalize().ok()));
@@ -237,7 +241,10 @@ fn on_signals_after(delay: Duration) -> Result<Shutdown, Failure> {
 /// # Errors
 /// When an address can't be had.
 pub async fn bind(manager: &jobbers_manager::Config) -> Result<Listeners, Failure> {
-    Listeners::bind(manager).await.map_err(|error| Failure::Unavailable(error.to_string()))
+    Listeners::bind(manager).await.map_err(|error| match error {
+        ListenError::Tls(_) => Failure::Config(error.to_string()),
+        ListenError::Address { .. } => Failure::Unavailable(error.to_string()),
+    })
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ const BAD: [Status; 3] = [Status::Failed, Status::Stalled, Status::Dropped];
 /// The page.
 pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let mut health = app.engine.health().await?;
-    health.warnings.extend(app.exposures.iter().cloned());
+    health.warnings.extend(app.listener_warnings());
     let queues = first_queues(&*app.engine, ROWS + 1).await?;
     let workers = app.engine.workers().await?;
     let bad = TaskFilter { statuses: BAD.to_vec(), ..TaskFilter::default() };

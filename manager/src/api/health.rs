@@ -54,6 +54,6 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
         .map_err(not_ready)?;
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
     health.warnings.extend(health.tombstones.warning(health.now));
-    health.warnings.extend(app.exposures.iter().cloned());
+    health.warnings.extend(app.listener_warnings());
     Ok(Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
 }

@@ -21,7 +21,7 @@ async fn a_port_of_their_own_answers_masstasker_s_clients_and_the_bootstrap_task
         let address = format!("http://{}", grpc.local_addr().unwrap());
         let config =
             Config { dlq_path: "none".to_owned(), bootstrap_task_group: "boot".to_owned(), ..Config::default() };
-        let listeners = Listeners { masstasker: Some(grpc), ..Listeners::from(http) };
+        let listeners = Listeners { masstasker: Some(grpc.into()), ..Listeners::from(http) };
         let running = tokio::spawn(jobbers_manager::run(config, Arc::clone(&engine) as _, listeners, shutdown.clone()));
         let mut client = MassTaskerClient::new(Channel::from_shared(address).unwrap().connect().await.unwrap());
         let made = client.update(UpdateRequest {

@@ -94,7 +94,7 @@ async fn a_port_of_its_own_serves_the_same_board_at_the_root() {
         (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
     let (native, root) = (http.local_addr().unwrap(), own.local_addr().unwrap());
     let config = Config { dlq_path: "none".to_owned(), ..Config::default() };
-    let listeners = Listeners { taskstore: Some(own), ..Listeners::from(http) };
+    let listeners = Listeners { taskstore: Some(own.into()), ..Listeners::from(http) };
     let engine = Arc::new(ModelEngine::with_system_clock());
     let running = tokio::spawn(jobbers_manager::run(config, engine, listeners, shutdown.clone()));
     let client = jobbers_api::client::http_client().build().unwrap();

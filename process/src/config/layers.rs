@@ -249,7 +249,7 @@ mod tests {
         let url = |file: Option<&Path>, flag| service(folder.path(), SiteKeys::StoreAndManager, file, flag);
         assert_eq!(url(None, None), ("sqlite://./jobbers.db".to_owned(), None, false));
 
-        let marker = Site::new("127.0.0.1:8600".parse().unwrap(), "redis://h/1").mark(folder.path()).unwrap().unwrap();
+        let marker = Site::new("http://127.0.0.1:8600", "redis://h/1").mark(folder.path()).unwrap().unwrap();
         let manager = Some("http://127.0.0.1:8600".to_owned());
         assert_eq!(url(None, None), ("redis://h/1".to_owned(), manager, true));
         let (store, manager, _) = service(folder.path(), SiteKeys::Store, None, None);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_system_that_keeps_its_tasks_in_memory_is_not_joined() {
         let folder = tempfile::tempdir().unwrap();
-        let site = Site::new("127.0.0.1:8600".parse().unwrap(), "sqlite::memory:");
+        let site = Site::new("http://127.0.0.1:8600", "sqlite::memory:");
         let _marker = site.mark(folder.path()).unwrap().unwrap();
         let load = |engine_url| {
             let args = ServiceArgs { engine_url };

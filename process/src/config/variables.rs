@@ -67,7 +67,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(folder.path(), &[]), Ok(("sqlite://./jobbers.db".to_owned(), 64, false)));
         assert_eq!(read(folder.path(), &[("slots", " 7 "), ("engine_url", "5")]), Ok(("5".to_owned(), 7, false)));
-        let site = Site::new("127.0.0.1:8600".parse().unwrap(), "redis://h/1");
+        let site = Site::new("http://127.0.0.1:8600", "redis://h/1");
         let _marker = site.mark(folder.path()).unwrap().unwrap();
         assert_eq!(read(folder.path(), &[]), Ok(("redis://h/1".to_owned(), 64, true)));
         assert_eq!(read(folder.path(), &[("engine_url", "x")]), Ok(("x".to_owned(), 64, false)));
@@ -77,7 +77,7 @@ mod tests {
     fn a_value_of_the_wrong_kind_and_a_system_in_memory_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(read(folder.path(), &[("slots", "many")]).unwrap_err().starts_with("configuration: slots: "));
-        let site = Site::new("127.0.0.1:8600".parse().unwrap(), "sqlite::memory:");
+        let site = Site::new("http://127.0.0.1:8600", "sqlite::memory:");
         let _marker = site.mark(folder.path()).unwrap().unwrap();
         assert!(read(folder.path(), &[]).unwrap_err().contains("in memory"));
     }

@@ -19,7 +19,6 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
@@ -29,6 +28,7 @@ use super::{
     head_scan::HeadScan,
     memory::ClientMemory,
     policy::{Policy, Protocol},
+    transport::Transport,
 };
 
 /// Waiting is measured in ticks, which is exact enough for seconds.
@@ -142,10 +142,7 @@ impl Connections {
             close: CancellationToken::new(),
             undelivered: Mutex::default(),
         });
-        state.enter(match self.protocol {
-            Protocol::Http1 => Phase::Idle,
-            Protocol::Http2 => Phase::Head,
-        });
+        state.enter_first();
         self.states.lock().push(Arc::clone(&state));
         state
     }
@@ -209,6 +206,23 @@ impl Connections {
 }
 
 impl ConnectionState {
+    /// What a connection waits for at first.
+    fn enter_first(&self) {
+        self.enter(match self.protocol {
+            Protocol::Http1 => Phase::Idle,
+            Protocol::Http2 => Phase::Head,
+        });
+    }
+
+    /// A handshake has the patience of a request's head.
+    pub(super) fn begin_handshake(&self) {
+        self.enter(Phase::Head);
+    }
+
+    pub(super) fn end_handshake(&self) {
+        self.enter_first();
+    }
+
     fn enter(&self, phase: Phase) {
         self.phase.store(self.now.load(Ordering::Relaxed) << 2 | phase as u64, Ordering::Relaxed);
     }
@@ -322,7 +336,7 @@ impl Drop for Busy {
 /// A stream that notes what its client does.
 #[derive(Debug)]
 pub struct Noted {
-    stream: TcpStream,
+    stream: Transport,
     state: Arc<ConnectionState>,
     scan: HeadScan,
     /// How many of the first words of HTTP/2 have come.
@@ -330,7 +344,7 @@ pub struct Noted {
 }
 
 impl Noted {
-    pub(super) fn new(stream: TcpStream, state: Arc<ConnectionState>) -> Self {
+    pub(super) fn new(stream: Transport, state: Arc<ConnectionState>) -> Self {
         Self { stream, state, scan: HeadScan::default(), preface: 0 }
     }
 

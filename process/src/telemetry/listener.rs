@@ -45,7 +45,8 @@ pub(super) async fn serve(listener: std::net::TcpListener, exposition: Expositio
     let memory = ClientMemory::new(MEMORY);
     let mut builder = http1::Builder::new();
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
-    server::serve(listener, &POLICY, &memory, &Shutdown::new(), |stream, _, state| {
+    let held = Arc::clone(&memory);
+    server::serve(listener.into(), &POLICY, &held, &Shutdown::new(), move |stream, _, state| {
         let (exposition, memory) = (exposition.clone(), Arc::clone(&memory));
         let answer =
             service_fn(move |request| answer(request, exposition.clone(), Arc::clone(&memory), Arc::clone(&state)));

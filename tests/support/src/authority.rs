@@ -1,15 +1,32 @@
 //! Certificates for tests: an authority of one test's own, and the files of those it vouches for.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use tempfile::TempDir;
+
+const MINUTE: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// For how long a certificate is valid, around now.
+#[derive(Debug, Clone, Copy)]
+pub struct Days {
+    /// Days since its beginning.
+    pub since: u32,
+    /// Days until its end.
+    pub left: u32,
+}
 
 /// An authority. In its folder are PEM files: `ca.pem`, its own certificate; `server.pem` and `server.key`, of a server
 /// at `localhost`; `client.pem` and `client.key`, of a client.
 #[derive(Debug)]
 pub struct Authority {
     folder: TempDir,
+    issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
@@ -22,10 +39,10 @@ impl Authority {
         let mut params = CertificateParams::new(Vec::new()).expect("no names are legal names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, key()).expect("it signs for itself");
-        let authority = Self { folder: tempfile::tempdir().expect("a folder for certificates") };
-        authority.write("ca.pem", &issuer.pem());
-        authority.vouch(&issuer, "server", ExtendedKeyUsagePurpose::ServerAuth);
-        authority.vouch(&issuer, "client", ExtendedKeyUsagePurpose::ClientAuth);
+        let authority = Self { folder: tempfile::tempdir().expect("a folder for certificates"), issuer };
+        authority.write("ca.pem", &authority.issuer.pem());
+        authority.renew_server(Days { since: 0, left: 90 });
+        authority.vouch("client", ExtendedKeyUsagePurpose::ClientAuth, Days { since: 0, left: 90 });
         authority
     }
 
@@ -35,13 +52,25 @@ impl Authority {
         self.folder.path().join(name)
     }
 
-    fn vouch(&self, issuer: &CertifiedIssuer<'static, KeyPair>, name: &str, purpose: ExtendedKeyUsagePurpose) {
+    /// Writes another certificate and key of the server in place of the first.
+    ///
+    /// # Panics
+    /// When a file can't be written.
+    pub fn renew_server(&self, valid: Days) {
+        self.vouch("server", ExtendedKeyUsagePurpose::ServerAuth, valid);
+    }
+
+    fn vouch(&self, name: &str, purpose: ExtendedKeyUsagePurpose, valid: Days) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a legal name");
         // A certificate of its issuer's name would pass for one that vouches for itself.
         params.distinguished_name.push(DnType::CommonName, name);
         params.extended_key_usages = vec![purpose];
+        let now = SystemTime::now();
+        // A clock may go back a little between this and a handshake.
+        params.not_before = (now - DAY * valid.since - MINUTE).into();
+        params.not_after = (now + DAY * valid.left).into();
         let key = key();
-        let certificate = params.signed_by(&key, issuer).expect("the authority signs");
+        let certificate = params.signed_by(&key, &self.issuer).expect("the authority signs");
         self.write(&format!("{name}.pem"), &certificate.pem());
         self.write(&format!("{name}.key"), &key.serialize_pem());
     }

@@ -17,6 +17,7 @@ pub mod prometheus;
 pub mod redis_server;
 pub mod shims;
 pub mod small_disk;
+pub mod tls_client;
 pub mod tls_front;
 pub mod wait;
 

@@ -81,6 +81,8 @@ mod storm;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod tombstones;
 #[cfg(test)]
 mod traces;

@@ -22,6 +22,8 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("engines/src/sqlite/reserve.rs", "opens the file beside the store that occupies room on the disk"),
     ("engines/src/redis/tls.rs", "reads the authorities that the address of a Redis names"),
     ("process/src/config/layers.rs", "reads the configuration at the start, before a store is opened"),
+    ("process/src/server/tls/identity.rs", "reads the certificates that the configuration names"),
+    ("api/src/client/tls_files.rs", "reads the certificates that a manager's address names"),
     ("process/src/site.rs", "reads and writes the address file, under its own fixed name"),
     ("cli/src/bench/cpu.rs", "reads what the kernel says of its own threads"),
     ("cli/src/commands/workflow.rs", "a client's command, which has no store open"),
