@@ -15,8 +15,8 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, SCHEMAS_UNCHECKED,
-            STORE_TROUBLE, TOMBSTONES, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+            CERTIFICATE_LIFETIME, CERTIFICATE_REMAINING, CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT,
+            QUEUE_PAUSED, SCHEMAS_UNCHECKED, STORE_TROUBLE, TOMBSTONES, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
         },
     },
     name::QueueName,
@@ -175,9 +175,29 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
             }
         }),
     );
+    of_certificate(&app, meter);
     of_workers(&app, meter);
     workflows::observe(&app, meter);
     boards::observe(&app, meter);
+}
+
+fn of_certificate(app: &Weak<App>, meter: &Meter) {
+    CERTIFICATE_REMAINING.gauge(
+        meter,
+        with(app, |app, gauge| {
+            if let Some(validity) = app.certificate() {
+                gauge.observe(validity.remaining(jiff::Timestamp::now()).as_secs_f64(), &[]);
+            }
+        }),
+    );
+    CERTIFICATE_LIFETIME.gauge(
+        meter,
+        with(app, |app, gauge| {
+            if let Some(validity) = app.certificate() {
+                gauge.observe(validity.lifetime().as_secs_f64(), &[]);
+            }
+        }),
+    );
 }
 
 fn of_workers(app: &Weak<App>, meter: &Meter) {

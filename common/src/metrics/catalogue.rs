@@ -244,6 +244,10 @@ catalogue! {
         "The version of queues, roles and routing this process follows; processes of one store that differ for longer than a second lag behind.";
     CONFIG_AGE: Gauge "jobbers.config.age", "s", [SERVICE], 4, &[], MANAGER,
         "How long ago this process last read queues, roles and routing.";
+    CERTIFICATE_REMAINING: Gauge "jobbers.tls.certificate.remaining", "s", [], 1, &[], MANAGER,
+        "How long the certificate that the manager shows is still valid, the first to end if its ports show several; below 0 once it is over. Absent from a manager that does not speak TLS. Take the `min`.";
+    CERTIFICATE_LIFETIME: Gauge "jobbers.tls.certificate.lifetime", "s", [], 1, &[], MANAGER,
+        "How long that certificate is valid in all, from its beginning to its end.";
 
     // ---- cleaner ----
     CLEANER_RUNS: Counter "jobbers.cleaner.runs", "{run}", [PASS, OUTCOME], 128, &[], CLEANER,

@@ -55,15 +55,28 @@ impl Prometheus {
     /// # Panics
     /// If `prometheus` is not on the path or does not start.
     pub async fn start(targets: &[SocketAddr], rules: &Path) -> Self {
+        Self::start_with(targets, rules, "").await
+    }
+
+    /// The same for targets that speak TLS with a certificate for `localhost` of the authority in the file `ca`.
+    ///
+    /// # Panics
+    /// If `prometheus` is not on the path or does not start.
+    pub async fn start_over_tls(targets: &[SocketAddr], rules: &Path, ca: &Path) -> Self {
+        let tls = format!("scheme: https, tls_config: {{ca_file: \"{}\", server_name: localhost}}, ", ca.display());
+        Self::start_with(targets, rules, &tls).await
+    }
+
+    async fn start_with(targets: &[SocketAddr], rules: &Path, scheme: &str) -> Self {
         for _ in 0..ATTEMPTS {
-            if let Some(prometheus) = Self::try_start(targets, rules).await {
+            if let Some(prometheus) = Self::try_start(targets, rules, scheme).await {
                 return prometheus;
             }
         }
         panic!("prometheus did not start in {ATTEMPTS} attempts");
     }
 
-    async fn try_start(targets: &[SocketAddr], rules: &Path) -> Option<Self> {
+    async fn try_start(targets: &[SocketAddr], rules: &Path, scheme: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder for Prometheus");
         let targets: Vec<String> = targets.iter().map(|target| format!("\"{target}\"")).collect();
         let rules = rules.canonicalize().expect("the rules are there");
@@ -71,7 +84,7 @@ impl Prometheus {
         let configuration = format!(
             "global: {{scrape_interval: {every}s, scrape_timeout: {every}s, evaluation_interval: {every}s}}\n\
              rule_files: [\"{}\"]\n\
-             scrape_configs: [{{job_name: jobbers, static_configs: [{{targets: [{}]}}]}}]\n",
+             scrape_configs: [{{job_name: jobbers, {scheme}static_configs: [{{targets: [{}]}}]}}]\n",
             rules.display(),
             targets.join(", ")
         );

@@ -5,7 +5,9 @@ use std::time::{Instant, SystemTime};
 
 use jobbers_common::metrics::attribute::MOST_NAMES;
 use jobbers_test_support::{
-    prometheus::EVERY,
+    authority::{Authority, Days},
+    prometheus::{EVERY, Prometheus},
+    tls_client::TlsClient,
     wait::{until, until_none},
 };
 use reqwest::{Method, StatusCode};
@@ -16,7 +18,7 @@ use super::{
     LAG, rules,
     site::{Plan, Site, threads},
 };
-use crate::{engines::Kind, stack::Stack};
+use crate::{engines::Kind, stack::Stack, tls::secure_manager};
 
 /// What work brings about that goes wrong, wave by wave.
 const BY_BAD_WORK: [&str; 14] = [
@@ -75,6 +77,9 @@ const BY_DEATH_OF_THE_MANAGER: [&str; 1] = ["JobbersManagerGone"];
 /// What clients of TaskStore bring about: some add tasks, some change what is gone, and none takes.
 const BY_CLIENTS_OF_BOARDS: [&str; 2] = ["JobbersBoardNotTaken", "JobbersBoardConflicts"];
 
+/// What a manager shows whose certificate was not renewed.
+const BY_A_CERTIFICATE_THAT_ENDS: [&str; 1] = ["JobbersCertificateEnds"];
+
 /// A quota that holds a few dead letters, but not a large one.
 const ARCHIVE_BYTES: usize = 300_000;
 
@@ -104,9 +109,11 @@ fn every_alert_is_brought_about() {
     let too_many = &BY_TOO_MANY_NAMES[..];
     let hung = [&BY_A_HUNG_STORE[..], &BY_ITS_RETURN].concat();
     let planned = &BY_WORKFLOWS_AND_SCHEDULES[..];
+    let ends = &BY_A_CERTIFICATE_THAT_ENDS[..];
     let deaths = [&BY_DEATH_OF_A_WORKER[..], &BY_DEATH_OF_THE_MANAGER].concat();
     let mut listed =
-        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, &refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned].concat();
+        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, &refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned, ends]
+            .concat();
     let mut all = rules::alerts();
     listed.sort_unstable();
     all.sort_unstable();
@@ -115,7 +122,7 @@ fn every_alert_is_brought_about() {
 
 /// Waits until all of these have fired since `begun`, and says how long that took. Looks as often as Prometheus does, and does
 /// `more` before each look: a test that asks without a pause takes the time that Prometheus and the processes need.
-async fn fire(site: &Site, begun: SystemTime, alerts: &[&str], mut more: impl AsyncFnMut()) {
+async fn fire(prometheus: &Prometheus, begun: SystemTime, alerts: &[&str], mut more: impl AsyncFnMut()) {
     let since = Instant::now();
     let mut looks = tokio::time::interval(EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -123,7 +130,7 @@ async fn fire(site: &Site, begun: SystemTime, alerts: &[&str], mut more: impl As
         looks.tick().await;
         more().await;
         let firing = "count by (alertname) (ALERTS{alertstate=\"firing\"})";
-        let fired = site.prometheus.range(firing, begun).await;
+        let fired = prometheus.range(firing, begun).await;
         let has = |name: &&&str| fired.iter().any(|alert| alert.label("alertname") == **name);
         alerts.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()).collect()
     })
@@ -160,7 +167,7 @@ async fn bad_work(site: &Site, begun: SystemTime) {
     ]
     .concat();
     let wave = json!({"tasks": wave});
-    fire(site, begun, &BY_BAD_WORK, async || drop(api.post("/tasks", &wave).await.ok())).await;
+    fire(&site.prometheus, begun, &BY_BAD_WORK, async || drop(api.post("/tasks", &wave).await.ok())).await;
 }
 
 /// A task that is silent, is cancelled, and goes on all the same; a blocking one that goes on after its timeout; and more
@@ -178,7 +185,7 @@ pub(super) async fn lose_control(site: &Site) {
 }
 
 async fn boards(site: &Site, begun: SystemTime) {
-    fire(site, begun, &BY_CLIENTS_OF_BOARDS, async || {
+    fire(&site.prometheus, begun, &BY_CLIENTS_OF_BOARDS, async || {
         site.api
             .post("/taskstore/update", &json!({"clientid": 1, "adds": [{"group": "mail", "data": "x"}]}))
             .await
@@ -213,7 +220,7 @@ async fn workflows_and_schedules(site: &Site, begun: SystemTime) {
         (deleted.status == StatusCode::NO_CONTENT).then_some(())
     })
     .await;
-    fire(site, begun, &BY_WORKFLOWS_AND_SCHEDULES, async || {}).await;
+    fire(&site.prometheus, begun, &BY_WORKFLOWS_AND_SCHEDULES, async || {}).await;
     api.send(Method::DELETE, "/schedules/lost", &[], None).await.unwrap();
 }
 
@@ -221,7 +228,7 @@ async fn too_much(site: &Site, begun: SystemTime) {
     // For a worker with one slot.
     let slow = json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 2}});
     let slow = json!({"tasks": vec![slow; 10]});
-    fire(site, begun, &BY_TOO_MUCH, async || drop(site.api.post("/tasks", &slow).await.ok())).await;
+    fire(&site.prometheus, begun, &BY_TOO_MUCH, async || drop(site.api.post("/tasks", &slow).await.ok())).await;
 }
 
 async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
@@ -231,7 +238,7 @@ async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
     redis.pause();
     // None is answered soon, so the test does not wait for them; their answers are in the metrics.
     let mut asking = JoinSet::new();
-    fire(site, begun, &BY_A_HUNG_STORE, async || {
+    fire(&site.prometheus, begun, &BY_A_HUNG_STORE, async || {
         for _ in 0..3 {
             let api = api.clone();
             asking.spawn(async move { api.post("/tasks", &json!({"name": "echo"})).await });
@@ -240,7 +247,7 @@ async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
     .await;
     redis.resume();
     asking.join_all().await;
-    fire(site, begun, &BY_ITS_RETURN, async || {}).await;
+    fire(&site.prometheus, begun, &BY_ITS_RETURN, async || {}).await;
 }
 
 async fn a_store_that_refuses(stack: &Stack, site: &Site, begun: SystemTime) {
@@ -251,10 +258,10 @@ async fn a_store_that_refuses(stack: &Stack, site: &Site, begun: SystemTime) {
     let slow = json!({"id": "slow", "name": "sleep", "queue": "mail", "parameters": {"seconds": 600}});
     site.api.post("/workflows", &json!({"nodes": [slow]})).await.ok();
     assert_eq!(redis.command("CONFIG SET min-replicas-to-write 1"), "+OK\r\n");
-    fire(site, begun, &BY_A_STORE_THAT_REFUSES, async || {}).await;
+    fire(&site.prometheus, begun, &BY_A_STORE_THAT_REFUSES, async || {}).await;
     assert_eq!(redis.command("CONFIG SET min-replicas-to-write 0"), "+OK\r\n");
     assert_eq!(redis.command("CONFIG SET maxmemory 1mb"), "+OK\r\n");
-    fire(site, begun, &BY_A_FULL_STORE, async || {}).await;
+    fire(&site.prometheus, begun, &BY_A_FULL_STORE, async || {}).await;
     assert_eq!(redis.command("CONFIG SET maxmemory 0"), "+OK\r\n");
     site.api.post("/schedules/pulse/pause", &json!({})).await.ok();
 }
@@ -273,7 +280,7 @@ async fn too_many_names(site: &Site, begun: SystemTime) {
         let ends: Vec<Value> = leased["leases"].as_array().unwrap().iter().map(end).collect();
         site.api.post("/leases/return", &json!({"worker": "of-many-names", "leases": ends})).await.ok();
     }
-    fire(site, begun, &BY_TOO_MANY_NAMES, async || {}).await;
+    fire(&site.prometheus, begun, &BY_TOO_MANY_NAMES, async || {}).await;
 }
 
 async fn death(site: &mut Site, begun: SystemTime) {
@@ -285,9 +292,29 @@ async fn death(site: &mut Site, begun: SystemTime) {
     api.put("/roles/default", &json!({"queues": ["default", "mail", "swept", "fragile"]})).await.ok();
     site.fragile.kill().await;
     lose_over_http(site).await;
-    fire(site, begun, &BY_DEATH_OF_A_WORKER, async || {}).await;
+    fire(&site.prometheus, begun, &BY_DEATH_OF_A_WORKER, async || {}).await;
     site.manager.kill().await;
-    fire(site, begun, &BY_DEATH_OF_THE_MANAGER, async || {}).await;
+    fire(&site.prometheus, begun, &BY_DEATH_OF_THE_MANAGER, async || {}).await;
+}
+
+/// A Prometheus of its own scrapes it, so that the one above knows a single manager, whose death it is to see.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_was_not_renewed_is_seen_while_its_clients_are_served() {
+    let (stack, authority) = (Stack::on(Kind::Sqlite).await, Authority::new());
+    authority.renew_server(Days { since: 80, left: 3 });
+    let (_manager, address, _) = secure_manager(&stack, &authority, "127.0.0.1:0", &[]).await;
+    let (ca, rules) = (authority.file("ca.pem"), rules::hasten(stack.folder()));
+    let (begun, prometheus) = (SystemTime::now(), Prometheus::start_over_tls(&[address], &rules, &ca).await);
+    fire(&prometheus, begun, &BY_A_CERTIFICATE_THAT_ENDS, async || {}).await;
+    let client = TlsClient { trusts: &authority, is_of: None };
+    let ready = client.get(address, "/health/ready").await.unwrap();
+    assert!(ready.contains("the TLS certificate ends at"), "{ready}");
+    authority.renew_server(Days { since: 0, left: 90 });
+    until(LAG, "the renewed certificate ends the warning", async || {
+        let ready = client.get(address, "/health/ready").await.ok()?;
+        (ready.starts_with("HTTP/1.1 200") && !ready.contains("the TLS certificate")).then_some(())
+    })
+    .await;
 }
 
 /// A worker over HTTP leases two tasks and is not heard of again, twice.
