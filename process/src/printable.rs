@@ -8,18 +8,19 @@ use std::{borrow::Cow, fmt::Write as _};
 /// Whether a character does something to a terminal or to the text around it in place of being shown.
 ///
 /// Control characters (C0, DEL, C1) move the cursor, change colours, set the clipboard. Bidirectional controls and the
-/// separators of lines and paragraphs let text look like another. Tags and the byte order mark are invisible. Joiners
-/// are not among them: words of many languages, and emoji, consist of them.
+/// separators of lines and paragraphs let text look like another. Spaces without width, invisible operators, tags and the
+/// byte order mark are invisible. Joiners are not among them: words of many languages, and emoji, consist of them.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
             '\u{61c}'
+                | '\u{200b}'
                 | '\u{200e}'
                 | '\u{200f}'
                 | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{206f}'
+                | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
                 | '\u{fff9}'..='\u{fffb}'
                 | '\u{e0000}'..='\u{e007f}'
@@ -97,6 +98,7 @@ mod tests {
     #[test]
     fn what_is_shown_says_which_character_it_was() {
         let clipboard = "a\u{1b}]52;c;cm0=\u{7}\nb\u{9b}2J \u{202e}txt";
+        assert_eq!(on_one_line("pay\u{200b}pal\u{2060}.\u{2063}"), r"pay\u{200b}pal\u{2060}.\u{2063}");
         assert_eq!(on_one_line(clipboard), r"a\u{1b}]52;c;cm0=\u{7}\nb\u{9b}2J \u{202e}txt");
         assert_eq!(printable(clipboard), "a\\u{1b}]52;c;cm0=\\u{7}\nb\\u{9b}2J \\u{202e}txt");
     }
