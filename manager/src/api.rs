@@ -17,15 +17,12 @@ use jobbers_api::problem::ProblemBody;
 mod activity;
 mod boards;
 mod dead_letters;
-mod front;
 mod health;
 mod leases;
 mod listing;
 mod metrics;
 mod operations;
-mod page;
 mod pieces;
-mod problems;
 mod queues;
 mod registry;
 mod roles;
@@ -67,10 +64,6 @@ struct Head;
 /// Every operation, and the head of the document.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
-        // Pages for people, which are not operations of the API.
-        .route("/", axum::routing::get(front::front))
-        .route("/problems", axum::routing::get(problems::list))
-        .route("/problems/{code}", axum::routing::get(problems::one))
         // A task may be called `cancel`, which is also the path of an operation.
         .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_so))
         .route("/tasks/delete", axum::routing::get(tasks::look::get_task_named_so))

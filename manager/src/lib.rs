@@ -41,6 +41,11 @@ mod live_config;
 mod long_work;
 mod meters;
 mod middleware;
+#[cfg(feature = "pages")]
+mod pages;
+#[cfg(not(feature = "pages"))]
+#[path = "pages/absent.rs"]
+mod pages;
 mod parameter_schema;
 mod problem;
 pub mod program;

@@ -16,21 +16,24 @@ use crate::{
     guard::Guard,
     known_parameters::KnownParameters,
     middleware::{Middleware, handle},
-    swagger_ui, taskstore,
+    pages, swagger_ui, taskstore,
 };
 
 /// The whole service.
 pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     let known = KnownParameters::of(&description);
-    routes
+    let checked = from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, known }), handle);
+    let api = routes
         .merge(swagger_ui::routes(&description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
         // Behind the line above: to the front's clients, a wrong method has no body.
         .merge(taskstore::mounted(&app))
-        .layer(from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, known }), handle))
-        .with_state(app)
+        .layer(checked.clone())
+        .with_state(app);
+    // A page's own requests to the API are checked as those of any client.
+    pages::routes(api.clone()).method_not_allowed_fallback(unknown_method).layer(checked).merge(api)
 }
 
 /// What TaskStore's clients find at the root of a port of their own.

@@ -14,12 +14,13 @@ mod dead_letter_operations;
 mod dead_letters;
 mod delete;
 mod dependencies;
+mod errors;
 mod events;
 mod expiry;
 mod explain;
 mod fault;
 mod foreign;
-mod front;
+
 mod gates;
 mod leases;
 mod look;

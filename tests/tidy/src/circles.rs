@@ -19,7 +19,7 @@ const LEFT: &[(&str, &[usize])] = &[
     ("common", &[2]),
     ("engines", &[40, 27, 3, 3, 2]),
     ("law", &[6, 2]),
-    ("manager", &[59]),
+    ("manager", &[57]),
     ("process", &[2]),
     ("worker", &[5]),
 ];

@@ -221,3 +221,25 @@ fn every_crate_takes_the_shared_lints_edition_and_licence() {
     }
     complaints.settle();
 }
+
+#[test]
+fn the_pages_know_the_api_and_nothing_else() {
+    let mut complaints = Complaints::default();
+    let mut lines = 0;
+    for source in files(&[".rs"]) {
+        if !source.path.starts_with("manager/src/pages") {
+            continue;
+        }
+        for (number, line) in source.code() {
+            lines += 1;
+            let forbidden =
+                ["crate::", "jobbers_engines", "jobbers_archive", "jobbers_boards", "jobbers_common::engine"];
+            if let Some(found) = forbidden.iter().find(|name| line.contains(**name)) {
+                let place = format!("{}:{number}", source.path);
+                complaints.add(place, format!("uses {found}; a page asks the API for what it shows (pages/ask.rs)"));
+            }
+        }
+    }
+    complaints.settle();
+    assert!(lines > 1_000, "the pages have moved; read them here again");
+}

@@ -550,7 +550,7 @@ fn json_answer(status: StatusCode, value: &impl Serialize, tasks: usize) -> Resp
 const ANSWER_BYTES: usize = 256;
 
 /// Of the characters of an id or a name, only `/` means something else in a path.
-pub(in crate::api) const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
+const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
 
 #[cfg(test)]
 mod tests {

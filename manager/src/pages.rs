@@ -1,0 +1,82 @@
+//! The pages below `/ui`: what runs, what is wrong and why, and what to do about it, for people with a browser.
+//!
+//! A page knows the API and nothing else. It asks the API of its own process ([`ask`]), whose answers are the views of
+//! [`jobbers_api`], and makes HTML of them. So it shows nothing that a program can't get, and changes nothing that a
+//! program can't change in the same way: every action names the command that does the same. It reads no store and no
+//! configuration, and has no state.
+//!
+//! The pages work without script and load nothing from elsewhere; `pages/live.js` keeps an open page current. Each page is
+//! directly below `/ui`, and names are in the query (`/ui/task?id=a/b`): all links are relative, so a proxy may serve the
+//! manager below any path.
+//!
+//! An action is a `POST`, answered with a redirect to a page that says what was done. [`crate::guard`] refuses it when a
+//! page of another site sends it.
+//!
+//! Start reading at [`frame`], then [`overview`].
+
+use axum::{
+    Router,
+    http::header,
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
+};
+
+mod ask;
+mod done;
+mod errors;
+mod frame;
+mod graph;
+mod letter;
+mod letters;
+mod manager;
+mod needs;
+mod overview;
+mod payload;
+mod queue;
+mod queues;
+mod schedules;
+mod submit;
+mod task;
+mod tasks;
+mod words;
+mod workers;
+mod workflows;
+
+/// The style sheet and the script, with the version of the program in the address of each ([`frame`]).
+const STYLE: &str = include_str!("pages/style.css");
+const SCRIPT: &str = include_str!("pages/live.js");
+/// What a browser may keep for a day: another version of the program has another address for it.
+const KEPT: &str = "public, max-age=86400";
+
+/// The pages. `api` is the whole API of this manager, with its checks.
+pub(crate) fn routes(api: Router) -> Router {
+    Router::new()
+        .route("/", get(async || Redirect::temporary("ui/")))
+        .route("/ui", get(async || Redirect::temporary("ui/")))
+        .route("/ui/", get(overview::show))
+        .route("/ui/queues", get(queues::show))
+        .route("/ui/queue", get(queue::show).post(queue::change))
+        .route("/ui/tasks", get(tasks::show).post(tasks::change))
+        .route("/ui/task", get(task::show).post(task::change))
+        .route("/ui/letters", get(letters::show).post(letters::change))
+        .route("/ui/letter", get(letter::show).post(letter::change))
+        .route("/ui/operation", get(letter::operation).post(letter::stop))
+        .route("/ui/workers", get(workers::list).post(workers::change))
+        .route("/ui/worker", get(workers::show).post(workers::change_one))
+        .route("/ui/schedules", get(schedules::list))
+        .route("/ui/schedule", get(schedules::show).post(schedules::change))
+        .route("/ui/workflows", get(workflows::list))
+        .route("/ui/workflow", get(workflows::show).post(workflows::change))
+        .route("/ui/submit", get(submit::show).post(submit::submit))
+        .route("/ui/manager", get(manager::show))
+        .route("/ui/download", get(payload::download))
+        .route("/ui/style.css", get(async || asset("text/css; charset=utf-8", STYLE)))
+        .route("/ui/live.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))
+        .route("/problems", get(errors::list))
+        .route("/problems/{code}", get(errors::one))
+        .with_state(api)
+}
+
+fn asset(content_type: &'static str, text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, KEPT)], text).into_response()
+}

@@ -1,0 +1,15 @@
+//! The pages of a program without the feature `pages`: an error that names it.
+
+use axum::{Router, http::Uri, routing::get};
+use jobbers_api::problem::{Code, Problem};
+
+/// Refuses each of them.
+pub(crate) fn routes(_: Router) -> Router {
+    let paths = ["/", "/ui", "/ui/", "/ui/{page}", "/problems", "/problems/{code}"];
+    paths.into_iter().fold(Router::new(), |router, path| router.route(path, get(refuse)))
+}
+
+async fn refuse(uri: Uri) -> Problem {
+    let why = "this program is built without the feature `pages`, which brings";
+    Problem::new(Code::NotFound, format!("{why} {}; see /openapi.json", uri.path()))
+}

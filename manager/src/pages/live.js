@@ -1,0 +1,73 @@
+// Keeps an open page current: reads the page again and replaces those parts marked as live that have changed. A part in
+// which something is open or has the focus stays until it is left. Says when the page is not current.
+"use strict";
+(() => {
+  const EVERY = 3000, LONGEST = 30000;
+  const stale = document.getElementById("stale");
+  let current = new Date(), wait = EVERY, timer;
+
+  const isInUse = (part) => part.contains(document.activeElement) || part.querySelector("details[open], :checked") !== null;
+
+  const replace = (page) => {
+    for (const part of document.querySelectorAll("[data-live][id]")) {
+      const fresh = page.getElementById(part.id);
+      if (fresh && !isInUse(part) && fresh.innerHTML !== part.innerHTML) part.replaceChildren(...fresh.childNodes);
+    }
+    document.title = page.title;
+  };
+
+  const say = (text) => {
+    stale.hidden = text === "";
+    if (stale.textContent !== text) stale.textContent = text;
+  };
+
+  // What the manager refuses is a page with this one part.
+  const isRefusal = (page) => page.getElementById("content") !== null;
+
+  const look = async () => {
+    try {
+      const answer = await fetch(location.href, { cache: "no-store" });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (answer.ok && isRefusal(document)) return location.reload();
+      if (!answer.ok && !isRefusal(document)) throw new Error(page.querySelector("h1")?.textContent ?? answer.status);
+      replace(page);
+      current = new Date();
+      wait = EVERY;
+      say("");
+    } catch (error) {
+      wait = Math.min(wait * 2, LONGEST);
+      say(`Not current: this is as of ${current.toLocaleTimeString()}. It is tried again. (${error.message})`);
+    }
+    next();
+  };
+
+  const next = () => {
+    clearTimeout(timer);
+    if (!document.hidden) timer = setTimeout(look, wait);
+  };
+
+  document.addEventListener("visibilitychange", () => {
+    wait = EVERY;
+    if (document.hidden) clearTimeout(timer);
+    else look();
+  });
+
+  // `/` goes to the search; `g` and the first letter of a page's name go to that page.
+  let gone = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    if (event.key === "/") {
+      const search = document.querySelector("input[type=search]");
+      if (search) { event.preventDefault(); search.focus(); }
+    } else if (event.key === "g") {
+      gone = Date.now();
+    } else if (Date.now() - gone < 1500) {
+      gone = 0;
+      const pages = [...document.querySelectorAll("header nav a")];
+      const page = pages.find((page) => page.textContent.toLowerCase().startsWith(event.key));
+      if (page) page.click();
+    }
+  });
+
+  if (document.querySelector("[data-live]")) next();
+})();

@@ -1,0 +1,59 @@
+//! This manager and its store: what it warns of, what the store guarantees, which queues which workers serve.
+
+use jobbers_api::role::RoleListView;
+use maud::{Markup, html};
+
+use super::{
+    ask::Refusal,
+    frame::{Answered, Screen, missing},
+    words::{number, prose, queue, seconds, shell, text},
+};
+
+/// `GET /ui/manager`.
+pub(super) async fn show(screen: Screen) -> Answered {
+    let roles: Result<RoleListView, Refusal> = screen.api.get("/roles").await;
+    let ready = &screen.ready;
+    let body = html! {
+        h1 { "This manager and its store" }
+        section.card #warnings data-live {
+            h2 { "Warnings" }
+            @if ready.warnings.is_empty() { p.soft { "None." } }
+            ul { @for warning in &ready.warnings { li { (prose(&text(warning))) } } }
+        }
+        section.card #state data-live {
+            h2 { "State" }
+            table {
+                tr { th { "Store" } td.wrap { code { (text(&ready.store)) } } }
+                tr { th { "Engine" } td { (ready.engine.to_string()) } }
+                tr { th { "Durability" } td.wrap { (text(&ready.durability)) } }
+                tr { th { "The store's time" } td { (ready.now) } }
+                tr { th { "Version" } td { (ready.version.to_string()) } }
+                tr { th { "Runs for" } td { (seconds(ready.uptime)) } }
+                tr { th { "Dead letters on their way to the archive" } td { (number(ready.outbox)) } }
+                tr { th { "Pruned tasks that are remembered" } td { (number(ready.tombstones)) } }
+            }
+        }
+        section.card { h2 { "Roles: which workers serve which queues" } (role_table(&roles)) }
+        section.card {
+            h2 { "Whether everything in the store agrees" }
+            p { "This looks at every task, changes nothing and may run while the store is in use:" }
+            pre tabindex="0" { "jobbers doctor --engine-url " (shell(&text(&ready.store))) }
+        }
+    };
+    Ok(screen.page("Manager", "Manager", &body))
+}
+
+fn role_table(roles: &Result<RoleListView, Refusal>) -> Markup {
+    let roles = match roles {
+        Ok(list) => &list.roles,
+        Err(refusal) => return missing(refusal),
+    };
+    html! {
+        table {
+            @for role in roles {
+                tr { th { (role.name) } td.wrap { @for name in &role.queues { (queue(name)) " " } } }
+            }
+        }
+        p.soft { code { "jobbers roles" } }
+    }
+}

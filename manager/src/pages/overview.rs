@@ -1,0 +1,171 @@
+//! The first page: what needs an operator, then figures, queues, why tasks failed, workers and the latest failures.
+//!
+//! In place of a part that can't be read, the reason is shown.
+
+use jobbers_api::{
+    board::BoardListView,
+    dead_letter::StatsView,
+    queue::{QueueListView, QueueView},
+    task_list::TaskPageView,
+    worker::{WorkerListView, WorkerView},
+};
+use jobbers_common::lifecycle::Status;
+use maud::{Markup, html};
+
+use super::{
+    ask::Refusal,
+    frame::{Answered, Screen, missing},
+    needs::{self, count},
+    queues::{self, LATER},
+    words::{self, figure_of, line, many, number, queue, status, task, to, when_if},
+};
+
+/// How many queues the figures and the needs are taken from: one page of the API.
+const READ: usize = 1_000;
+/// How many queues are listed: those with the most to say.
+const LISTED: usize = 12;
+/// How many causes, workers, failures and boards are listed.
+const ROWS: usize = 8;
+
+/// `GET /ui/`.
+pub(super) async fn show(screen: Screen) -> Answered {
+    let api = &screen.api;
+    let queues: QueueListView = api.get(&format!("/queues?limit={READ}")).await?;
+    let workers: Result<WorkerListView, Refusal> = api.get("/workers").await;
+    let letters: Result<StatsView, Refusal> = api.get("/dead-letter-queue/stats").await;
+    let bad = format!("/tasks?status=failed,stalled,dropped&include=errors&limit={ROWS}");
+    let failures: Result<TaskPageView, Refusal> = api.get(&bad).await;
+    let boards: Result<BoardListView, Refusal> = api.get(&format!("/boards?limit={ROWS}")).await;
+    let alive = workers.as_ref().ok().map(|list| list.workers.as_slice());
+    let needs = needs::all(&screen.ready, &queues.queues, alive, letters.as_ref().ok());
+    let body = html! {
+        div #needs data-live { (needs::list(&needs)) }
+        (figures(&queues, alive.unwrap_or_default()))
+        (queue_card(&queues))
+        div.two {
+            section.card #causes data-live { h2 { "Why tasks failed for good" } (causes(&letters)) }
+            section.card #workers data-live { h2 { "Workers" } (worker_table(&workers)) }
+        }
+        section.card #failures data-live { h2 { "Latest failures" } (failure_table(&screen, &failures)) }
+        @if let Ok(boards) = &boards { @if !boards.boards.is_empty() { (board_card(boards)) } }
+    };
+    Ok(screen.page("Overview", "Overview", &body))
+}
+
+fn figures(list: &QueueListView, workers: &[WorkerView]) -> Markup {
+    let total = |statuses: &[Status]| list.queues.iter().map(|queue| count(queue, statuses)).sum();
+    let slots = workers.iter().map(|worker| u64::from(worker.slots)).sum();
+    html! {
+        dl.figures #figures data-live {
+            (figure_of("Running", total(&[Status::Started]), &format!("of {}", many(slots, "slot"))))
+            (figure_of("Ready, not running", total(&[Status::Submitted]), ""))
+            (figure_of("For later", total(&LATER), ""))
+            (figure_of("Workers", workers.len() as u64, ""))
+            (figure_of("Queues", list.queues.len() as u64, if list.next_cursor.is_some() { "and more" } else { "" }))
+        }
+    }
+}
+
+fn queue_card(list: &QueueListView) -> Markup {
+    let mut shown: Vec<&QueueView> = list.queues.iter().collect();
+    // Those that wait longest first; of the others, those with the most to do.
+    shown.sort_by(|a, b| {
+        let weight = |queue: &QueueView| (queue.oldest_ready_age.unwrap_or(-1.0), count(queue, &queues::LIVE));
+        weight(b).partial_cmp(&weight(a)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    shown.truncate(LISTED);
+    html! {
+        section.card #queues data-live {
+            h2 {
+                "Queues "
+                @if list.queues.len() > LISTED {
+                    small { "the " (LISTED) " that wait longest; " a href="queues" { "all" } }
+                }
+            }
+            (queues::table(&shown))
+        }
+    }
+}
+
+fn causes(letters: &Result<StatsView, Refusal>) -> Markup {
+    let letters = match letters {
+        Ok(letters) => letters,
+        Err(refusal) => return missing(refusal),
+    };
+    html! {
+        @if letters.groups.is_empty() { p.soft { "No task has failed for good." } }
+        table {
+            @for group in letters.groups.iter().take(ROWS) {
+                @let cause = [("queue", group.queue.as_str()), ("fingerprint", &group.fingerprint)];
+                tr {
+                    td.n { (number(group.count)) }
+                    td.wrap { a href=(to("letters", &cause)) { code { (line(&group.example)) } } }
+                    td { (queue(&group.queue)) }
+                }
+            }
+        }
+    }
+}
+
+fn worker_table(workers: &Result<WorkerListView, Refusal>) -> Markup {
+    let workers = match workers {
+        Ok(list) => &list.workers,
+        Err(refusal) => return missing(refusal),
+    };
+    html! {
+        @if workers.is_empty() { p.soft { "No worker is alive: tasks wait until one starts." } }
+        table {
+            @for worker in workers.iter().take(ROWS) {
+                tr {
+                    td { (words::worker(worker)) }
+                    td { (worker.role) }
+                    td.n { (worker.running) " of " (worker.slots) }
+                    td { (worker.state.to_string()) }
+                }
+            }
+        }
+        @if workers.len() > ROWS {
+            p.soft { "And " (workers.len() - ROWS) " more: " a href="workers" { "all workers" } "." }
+        }
+    }
+}
+
+fn failure_table(screen: &Screen, failures: &Result<TaskPageView, Refusal>) -> Markup {
+    let failures = match failures {
+        Ok(page) => &page.tasks,
+        Err(refusal) => return missing(refusal),
+    };
+    let mut latest: Vec<_> = failures.iter().collect();
+    latest.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
+    html! {
+        @if latest.is_empty() { p.soft { "None." } }
+        table {
+            @for one in latest {
+                tr {
+                    td { (when_if(one.finished_at, screen.now())) }
+                    td { (task(&one.id)) }
+                    td.wide { (one.name) }
+                    td.wide { (queue(&one.queue)) }
+                    td.wide { (status(one.status)) }
+                    td.wrap { @if let Some(error) = one.errors.last() { code { (line(&error.message)) } } }
+                }
+            }
+        }
+    }
+}
+
+/// What clients of MassTasker and TaskStore keep.
+fn board_card(list: &BoardListView) -> Markup {
+    html! {
+        section.card #boards data-live {
+            h2 { "Boards" }
+            table {
+                tr { th { "Board" } th.n { "Tasks" } th.n { "Revision" } }
+                @for board in &list.boards {
+                    tr { td { (board.name) } td.n { (number(board.tasks)) } td.n { (number(board.revision)) } }
+                }
+            }
+            @if list.next_cursor.is_some() { p.soft { "And more: " code { "jobbers boards" } } }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Schedules: when each fires next, how its last run ended; pause, resume, run now.
+
+use axum::http::Method;
+use jobbers_api::{
+    path::path,
+    schedule::view::{NextSlotsView, RunView, ScheduleListView, ScheduleView, StartedView},
+    task_view::TaskView,
+    workflow::WorkflowGraphView,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{
+    ask::{Api, Form, Query, Refusal},
+    done::{Did, back},
+    frame::{Answered, Screen, action, button, missing},
+    words::{Tone, figure, line, number, queue, shell, state, status, task, to, when, when_if},
+};
+
+/// How many are on a page.
+const ROWS: usize = 50;
+/// How many slots are shown.
+const AHEAD: usize = 10;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ListParams {
+    cursor: Option<String>,
+}
+
+/// `GET /ui/schedules`.
+pub(super) async fn list(screen: Screen, Query(ListParams { cursor }): Query<ListParams>) -> Answered {
+    let limit = ROWS.to_string();
+    let mut query = vec![("limit", limit.as_str())];
+    query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+    let page: ScheduleListView = screen.api.get(&to("/schedules", &query)).await?;
+    let body = html! {
+        h1 { "Schedules" }
+        section.card #schedules data-live { (table(&screen, &page.schedules)) }
+        nav.pages aria-label="Parts of the list" {
+            @if cursor.is_some() { a.button href="schedules" { "First page" } }
+            @if let Some(next) = &page.next_cursor {
+                a.button rel="next" href=(to("schedules", &[("cursor", next)])) { "Next page" }
+            }
+        }
+        p.soft { "A schedule is made by " code { "jobbers schedules put NAME --cron '0 3 * * *' TASK" } "." }
+    };
+    Ok(screen.page("Schedules", "Schedules", &body))
+}
+
+fn table(screen: &Screen, schedules: &[ScheduleView]) -> Markup {
+    let now = screen.now();
+    html! {
+        @if schedules.is_empty() { p.soft { "There are none." } }
+        @else {
+            table {
+                tr {
+                    th { "Schedule" } th { "When" } th { "State" } th { "Next" } th { "Last run" }
+                    th.wide { "Starts" } th.n.wide { "Fired" } th.n.wide { "Missed" }
+                }
+                @for one in schedules {
+                    tr {
+                        td { a href=(to("schedule", &[("name", one.name.as_str())])) { (one.name) } }
+                        td { (timing(one)) }
+                        td { (standing(one)) }
+                        td { (when_if(one.next_slot, now)) }
+                        td {
+                            @match &one.last_run {
+                                Some(run) => { (run_link(run)) " " (when(run.at, now)) }
+                                None => "–",
+                            }
+                        }
+                        td.wide { (target(one)) }
+                        td.n.wide { (number(one.fired)) }
+                        td.n.wide { (number(one.missed)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn timing(one: &ScheduleView) -> Markup {
+    html! {
+        @if let Some(every) = &one.every { "every " (every) }
+        @if let Some(cron) = &one.cron {
+            code { (line(cron)) } @if let Some(zone) = &one.time_zone { " " (line(zone)) }
+        }
+    }
+}
+
+fn target(one: &ScheduleView) -> Markup {
+    html! {
+        @if let Some(task) = &one.task { "task " (task.name) @if let Some(to) = &task.queue { " in " (queue(to)) } }
+        @if let Some(workflow) = &one.workflow { "workflow of " (workflow.nodes.len()) " nodes" }
+    }
+}
+
+fn standing(one: &ScheduleView) -> Markup {
+    match () {
+        () if one.paused => state(Tone::Warn, "paused"),
+        () if one.refusal.is_some() => state(Tone::Bad, "refused"),
+        () => state(Tone::Good, "ok"),
+    }
+}
+
+fn run_link(run: &RunView) -> Markup {
+    html! {
+        @if let Some(id) = &run.task { (task(id)) }
+        @if let Some(id) = &run.workflow { a.id href=(to("workflow", &[("id", id.as_str())])) { (id) } }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Params {
+    name: String,
+    did: Option<Did>,
+    n: Option<u64>,
+}
+
+/// `GET /ui/schedule?name=`.
+pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<Params>) -> Answered {
+    let one: ScheduleView = screen.api.get(&path(["schedules", &name])).await?;
+    let next: Result<NextSlotsView, Refusal> =
+        screen.api.get(&format!("{}/next?count={AHEAD}", path(["schedules", &name]))).await;
+    let ended = match &one.last_run {
+        Some(run) => end_of(&screen.api, run).await,
+        None => html! { "It has not run yet." },
+    };
+    let body = html! {
+        @if let Some(did) = did { (did.note(&name, n)) }
+        h1 #head data-live { (name) " " (standing(&one)) br; small { (timing(&one)) " · " (target(&one)) } }
+        (figures(&screen, &one))
+        @if let Some(refusal) = &one.refusal {
+            section.card #refusal data-live {
+                h2 { "Its latest slot was refused" }
+                p { (line(&refusal.reason)) " " (when(refusal.at, screen.now())) }
+            }
+        }
+        (actions(&one))
+        div.two {
+            section.card #next data-live { h2 { "Next" } (slots(&screen, &next)) }
+            section.card #last data-live {
+                h2 { "Last run" }
+                @if let Some(run) = &one.last_run { p { (run_link(run)) " " (when(run.at, screen.now())) } }
+                p { (ended) }
+            }
+        }
+    };
+    Ok(screen.page("Schedules", &name, &body))
+}
+
+/// How a run ended, or where it is.
+async fn end_of(api: &Api, run: &RunView) -> Markup {
+    let found = match (&run.task, &run.workflow) {
+        (Some(id), _) => {
+            let found: Result<TaskView, Refusal> = api.get(&path(["tasks", id.as_str()])).await;
+            found.map(|task| status(task.status))
+        }
+        (_, Some(id)) => {
+            let found: Result<WorkflowGraphView, Refusal> = api.get(&path(["workflows", id.as_str()])).await;
+            found.map(|graph| html! { (graph.run.state.as_str()) })
+        }
+        (None, None) => return html! {},
+    };
+    found.unwrap_or_else(|refusal| match refusal.problem.end {
+        Some(end) => html! { (status(end.status)) ", and deleted since" },
+        None => missing(&refusal),
+    })
+}
+
+fn figures(screen: &Screen, one: &ScheduleView) -> Markup {
+    html! {
+        dl.figures #figures data-live {
+            (figure("Next", &when_if(one.next_slot, screen.now())))
+            (figure("Fired", &html! { (number(one.fired)) }))
+            (figure("Missed", &html! { (number(one.missed)) }))
+            (figure("Skipped", &html! { (number(one.skipped)) }))
+        }
+    }
+}
+
+fn slots(screen: &Screen, next: &Result<NextSlotsView, Refusal>) -> Markup {
+    let next = match next {
+        Ok(next) => next,
+        Err(refusal) => return missing(refusal),
+    };
+    html! {
+        @if let Some(note) = &next.note { p.soft { (note) } }
+        table { @for slot in &next.slots { tr { td { (slot.to_string()) } td { (when(*slot, screen.now())) } } } }
+    }
+}
+
+fn actions(one: &ScheduleView) -> Markup {
+    let command = |verb: &str| html! { " " code { "jobbers schedules " (verb) " " (shell(one.name.as_str())) } };
+    let run = html! { "It starts " (target(one)) " once, now. Its slots stay as they are." (command("run")) };
+    let pause = html! { "It fires no slot until it is resumed. What it started goes on." (command("pause")) };
+    let resume = html! { "It fires again, at its first slot from now on." (command("resume")) };
+    html! {
+        div.actions {
+            (action("Run now", &run, &button("run", "Run it", false)))
+            @if one.paused { (action("Resume", &resume, &button("resume", "Resume", false))) }
+            @else { (action("Pause", &pause, &button("pause", "Pause", false))) }
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub(super) enum Change {
+    Run,
+    Pause,
+    Resume,
+}
+
+/// `POST /ui/schedule?name=`.
+pub(super) async fn change(
+    Query(Params { name, .. }): Query<Params>,
+    api: Api,
+    Form(change): Form<Change>,
+) -> Answered {
+    let verb = |verb: &str| format!("{}/{verb}", path(["schedules", &name]));
+    let did = match change {
+        Change::Run => api.call::<StartedView>(Method::POST, &verb("run")).await.map(|_| Did::ScheduleRun)?,
+        Change::Pause => api.call::<ScheduleView>(Method::POST, &verb("pause")).await.map(|_| Did::SchedulePaused)?,
+        Change::Resume => {
+            api.call::<ScheduleView>(Method::POST, &verb("resume")).await.map(|_| Did::ScheduleResumed)?
+        }
+    };
+    Ok(back("schedule", Some(("name", &name)), did, None))
+}
