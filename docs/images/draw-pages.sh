@@ -11,7 +11,7 @@ here=$(realpath "$(dirname "$0")")
 cd "$here/../.."
 out=$(realpath "${1:-docs/images}")
 jobbers=$(realpath "${JOBBERS:-target/debug/jobbers}")
-place=$(mktemp -d)
+place=$(mktemp -d /tmp/XXXX)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 export JOBBERS_MANAGER="http://127.0.0.1:$port"
 cd "$place"
@@ -65,10 +65,10 @@ list() {
       done
     done
   else
-    echo "pages-overview 1180 900 light $JOBBERS_MANAGER/ui/"
-    echo "pages-overview-dark 1180 900 dark $JOBBERS_MANAGER/ui/"
-    echo "pages-task 1180 900 light $JOBBERS_MANAGER/ui/task?id=report-2026-11"
-    echo "pages-workflow 1180 700 light $JOBBERS_MANAGER/ui/workflow?id=etl-42"
+    echo "pages-overview 1180 720 light $JOBBERS_MANAGER/ui/"
+    echo "pages-letters 1180 520 dark $JOBBERS_MANAGER/ui/letters"
+    echo "pages-task 1180 560 light $JOBBERS_MANAGER/ui/task?id=report-2026-11"
+    echo "pages-workflow 1180 480 light $JOBBERS_MANAGER/ui/workflow?id=etl-42"
   fi
 }
 list "${2:-}" | node --experimental-websocket "$here/picture.mjs" "$out"
