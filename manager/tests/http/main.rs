@@ -26,6 +26,7 @@ mod leases;
 mod look;
 mod masstasker;
 mod openapi;
+mod pages;
 mod parade;
 mod registry;
 mod schedules;

@@ -1,0 +1,241 @@
+//! The pages below `/ui`, as a browser without script uses them: on both engines, each page answers, each link leads
+//! somewhere, each form does what it says, and what clients send stays text.
+
+use std::{any::Any, sync::Arc, time::Duration};
+
+use jobbers_common::{
+    board::When,
+    engine::{Engine, Outcome},
+    failure::{AttemptFailure, FailureKind},
+    worker::{WorkerReport, WorkerState},
+};
+use jobbers_engines::{OpenOptions, open};
+use jobbers_manager::Config;
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+use reqwest::{Method, RequestBuilder, Url, redirect::Policy};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    boards,
+    server::{Answer, Server, soon},
+};
+
+mod actions;
+mod links;
+mod texts;
+mod trouble;
+
+/// A name as long as names may be.
+const LONG: &str = "a/very.long-name:with_all/of.the-odd:letters_that/names.may-hold:and_as/long.as-they:may_be/which.is-one:hundred_and/twenty-8-xy";
+/// What a client may send where any text may be.
+const ODD: &str = "<img src=x onerror=alert(1)>\"'&\u{202e}gnp.\u{200b}x";
+
+/// A manager whose pages are looked at, on a store of one of the engines.
+struct Site {
+    server: Server,
+    _folder: TempDir,
+    _store: Box<dyn Any>,
+}
+
+impl std::ops::Deref for Site {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+impl Site {
+    async fn on_sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("pages.db").display());
+        Self::at(&url, Box::new(folder)).await
+    }
+
+    async fn on_redis() -> Self {
+        let server = RedisServer::start(RedisOptions::default());
+        Self::at(&server.url(), Box::new(server)).await
+    }
+
+    async fn at(url: &str, store: Box<dyn Any>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine: Arc<dyn Engine> = open(url, OpenOptions::default()).await.unwrap();
+        let config = Config {
+            dlq_path: folder.path().join("dead.db").display().to_string(),
+            tick: Duration::from_millis(20),
+            ..Config::default()
+        };
+        let server = Server::with(engine, config).await;
+        let site = Self { server, _folder: folder, _store: store };
+        site.until("/dead-letter-queue", |answer| answer.status == 200).await;
+        site
+    }
+
+    /// Asks until the answer is as it should be: what a chore does, it does within a tick or two.
+    async fn until(&self, path: &str, is_so: impl Fn(&Answer) -> bool) -> Answer {
+        soon(async {
+            loop {
+                let answer = self.get(path).await;
+                if is_so(&answer) {
+                    return answer;
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+    }
+
+    /// The HTML of a page that is there.
+    async fn page(&self, path: &str) -> String {
+        let answer = self.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        assert!(answer.headers["content-type"].to_str().unwrap().starts_with("text/html"), "{path}");
+        answer.text
+    }
+
+    /// Sends a form as a browser on this page does. The path of the page to which it is sent on.
+    async fn act(&self, page: &str, fields: &[(&str, &str)]) -> String {
+        let answer = unfollowed(self.form(page, fields)).await;
+        assert_eq!(answer.status, 303, "{page} {fields:?}: {}", answer.text);
+        let here = Url::parse(&format!("http://{}{page}", self.address)).unwrap();
+        let next = here.join(answer.headers["location"].to_str().unwrap()).unwrap();
+        assert_eq!(next.origin(), here.origin());
+        format!("{}?{}", next.path(), next.query().unwrap_or_default())
+    }
+
+    fn form(&self, page: &str, fields: &[(&str, &str)]) -> RequestBuilder {
+        let mut url = Url::parse("http://form").unwrap();
+        url.query_pairs_mut().extend_pairs(fields);
+        self.request(Method::POST, page)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("origin", format!("http://{}", self.address))
+            .header("sec-fetch-site", "same-origin")
+            .body(url.query().unwrap_or_default().to_owned())
+    }
+
+    /// A task that fails for good and is kept as a dead letter.
+    async fn fail(&self, id: &str, message: &str) {
+        self.post("/tasks", json!({"id": id, "name": "resize", "queue": "dying", "parameters": {"text": ODD}}))
+            .await
+            .expect(201);
+        let claimed = self.claim("dying", 1).await;
+        let failure = AttemptFailure::new(FailureKind::Fatal, message);
+        self.settle(&claimed[0], Outcome::Failed { failure, dead_letter: true }).await;
+    }
+
+    async fn status(&self, id: &str) -> Value {
+        self.get(&jobbers_api::path::path(["tasks", id])).await.expect(200)["status"].clone()
+    }
+
+    /// Fills the store with something of everything.
+    async fn fill(&self) {
+        for queue in ["mail", "paused", "dying", LONG] {
+            self.post("/queues", json!({"name": queue, "max_concurrent": 3})).await.expect(201);
+        }
+        self.post("/queues/paused/pause", "").await.expect(200);
+        self.engine.register_worker(report("worker-1", ODD), Duration::from_secs(60)).await.unwrap();
+        for (id, queue) in [("runs", "mail"), ("ready", "mail"), ("waits/for", "paused"), (LONG, LONG)] {
+            let body = json!({"id": id, "name": "echo", "queue": queue, "parameters": {"text": ODD}, "labels": {"team": "a<b"}});
+            self.post("/tasks", body).await.expect(201);
+        }
+        self.post("/tasks", json!({"id": "later", "name": "echo", "queue": "mail", "delay": "1h"})).await.expect(201);
+        self.claim("mail", 1).await;
+        for n in 0..3 {
+            self.fail(&format!("failed-{n}"), &format!("{ODD} {n}")).await;
+        }
+        self.until("/dead-letter-queue", |answer| {
+            answer.json()["dead_letters"].as_array().is_some_and(|all| all.len() == 3)
+        })
+        .await;
+        self.post("/dead-letter-queue/resubmit", json!({"ids": ["failed-0"]})).await;
+        let task = json!({"name": "echo", "queue": "mail"});
+        self.post("/schedules", json!({"name": "nightly/run", "cron": "0 3 * * *", "task": task})).await.expect(201);
+        self.post("/schedules/nightly%2Frun/run", "").await.expect(201);
+        let nodes = json!([
+            {"id": "a", "name": "echo", "queue": "mail"}, {"id": "b", "name": "echo", "queue": "mail", "depends_on": ["a"]},
+            {"id": "c", "name": "echo", "queue": "mail", "depends_on": ["a"]},
+            {"id": "d", "name": "echo", "queue": "mail", "depends_on": ["b", "c"]},
+        ]);
+        self.post("/workflows", json!({"id": "w", "name": "etl", "nodes": nodes})).await.expect(201);
+        boards::put(self, "mail", b"x", When::NOW).await;
+    }
+}
+
+/// The answer itself, where it leads elsewhere.
+async fn unfollowed(request: RequestBuilder) -> Answer {
+    let client = jobbers_api::client::http_client().redirect(Policy::none()).build().unwrap();
+    let response = client.execute(request.build().unwrap()).await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    Answer { status, headers, text: response.text().await.unwrap() }
+}
+
+fn report(id: &str, host: &str) -> WorkerReport {
+    WorkerReport {
+        id: id.parse().unwrap(),
+        host: host.to_owned(),
+        pid: 7,
+        version: "0.1.0".to_owned(),
+        role: "default".parse().unwrap(),
+        queues: vec!["mail".parse().unwrap()],
+        slots: 4,
+        running: 1,
+        state: WorkerState::Running,
+        tasks: Vec::new(),
+        settled: 12_345,
+        catalogue: None,
+        left: Vec::new(),
+        draining_for: None,
+        done_within: None,
+        hung_threads: Vec::new(),
+        blocking: None,
+    }
+}
+
+/// The addresses in a page, as a browser resolves them.
+fn addresses(page: &Url, html: &str) -> Vec<Url> {
+    let quoted =
+        |attribute: &str| html.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()).collect::<Vec<_>>();
+    let found = [quoted(" href=\""), quoted(" src=\"")].concat();
+    let entities =
+        |text: &str| text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    found.into_iter().map(|link| page.join(&entities(link)).unwrap_or_else(|error| panic!("{link}: {error}"))).collect()
+}
+
+macro_rules! on_both_engines {
+    ($($room:ident $case:ident)*) => {
+        mod on_sqlite {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$room::$case(super::Site::on_sqlite().await).await;
+                }
+            )*
+        }
+        mod on_redis {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    super::$room::$case(super::Site::on_redis().await).await;
+                }
+            )*
+        }
+    };
+}
+
+on_both_engines! {
+    links every_link_of_every_page_leads_somewhere
+    texts what_clients_send_stays_text_on_every_page
+    texts a_large_result_is_shown_in_part_and_downloaded_whole
+    texts a_list_of_many_is_shown_in_pages
+    actions a_queue_is_paused_resumed_and_limited
+    actions a_queue_is_purged_of_what_was_shown_and_typed
+    actions a_task_is_cancelled_and_sent_again
+    actions chosen_tasks_are_asked_about_first
+    actions all_tasks_that_match_are_cancelled
+    actions dead_letters_are_sent_again_and_deleted
+    actions workers_are_drained_and_let_claim_again
+    actions a_schedule_is_run_paused_and_resumed
+    actions a_workflow_is_cancelled_and_retried
+    actions a_task_is_submitted_by_a_form
+}

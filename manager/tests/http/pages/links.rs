@@ -1,0 +1,86 @@
+//! Each link of each page leads to something that answers, and each page keeps the promises of all pages.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use reqwest::{Method, Url};
+
+use super::{Site, addresses, unfollowed};
+use crate::server::Answer;
+
+/// Most bytes of a page in these tests.
+const MAX_PAGE: usize = 60 * 1024;
+
+/// Those that a reader must be able to reach from the first page.
+const REACHED: [&str; 16] = [
+    "/ui/",
+    "/ui/tasks",
+    "/ui/task",
+    "/ui/download",
+    "/ui/letters",
+    "/ui/letter",
+    "/ui/operation",
+    "/ui/queues",
+    "/ui/queue",
+    "/ui/workers",
+    "/ui/worker",
+    "/ui/schedules",
+    "/ui/schedule",
+    "/ui/workflows",
+    "/ui/workflow",
+    "/ui/submit",
+];
+
+pub(super) async fn every_link_of_every_page_leads_somewhere(site: Site) {
+    site.fill().await;
+    let root = Url::parse(&format!("http://{}/", site.address)).unwrap();
+    let (mut seen, mut left) = (BTreeSet::new(), VecDeque::from([root.clone()]));
+    while let Some(url) = left.pop_front() {
+        let is_ours = url.origin() == root.origin();
+        if !is_ours || url.scheme() == "data" || !seen.insert((url.path().to_owned(), url.query().map(str::to_owned))) {
+            continue;
+        }
+        let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+        let answer = unfollowed(site.request(Method::GET, &path)).await;
+        if answer.status.is_redirection() {
+            left.push_back(url.join(answer.headers["location"].to_str().unwrap()).unwrap());
+            continue;
+        }
+        assert!(answer.status.is_success(), "{path} answers {}: {}", answer.status, answer.text);
+        let is_page = answer.headers["content-type"].to_str().unwrap().starts_with("text/html");
+        if is_page && !path.starts_with("/docs") {
+            check(&path, &answer);
+            left.extend(addresses(&url, &answer.text));
+        }
+    }
+    let paths: BTreeSet<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
+    for page in REACHED {
+        assert!(paths.contains(page), "no link leads to {page}: {paths:?}");
+    }
+}
+
+/// What holds of each page: small, without script or style of its own, and only with what comes from here.
+fn check(path: &str, answer: &Answer) {
+    let (html, headers) = (&answer.text, &answer.headers);
+    assert!(html.len() <= MAX_PAGE, "{path} has {} bytes", html.len());
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe-inline"), "{path}: {policy}");
+    assert!(headers["x-frame-options"] == "DENY" && headers["cache-control"] == "no-store", "{path}: {headers:?}");
+    for inline in [" style=", "<style", " onclick=", " onload=", "<script>", "javascript:"] {
+        assert!(!html.contains(inline), "{path} has {inline}");
+    }
+    for tag in ["<main", "<h1", "<html lang=\"en\"><head>", "</title><link"] {
+        assert_eq!(html.matches(tag).count(), 1, "{path}: {tag}");
+    }
+}
+
+#[tokio::test]
+async fn the_style_sheet_and_the_script_are_small_and_kept() {
+    let server = crate::server::Server::start().await;
+    for (path, kind, most) in [("/ui/style.css", "text/css", 8 * 1024), ("/ui/live.js", "text/javascript", 12 * 1024)] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.status, 200);
+        assert!(answer.headers["content-type"].to_str().unwrap().starts_with(kind));
+        assert!(answer.headers["cache-control"].to_str().unwrap().contains("max-age"));
+        assert!(answer.text.len() <= most, "{path} has {} bytes", answer.text.len());
+    }
+}

@@ -1,0 +1,117 @@
+//! The store away, the manager asked by a page of another site, and letters that another manager keeps.
+
+use std::sync::Arc;
+
+use jobbers_common::engine::Error;
+use jobbers_law::{double::Double, model::ModelEngine};
+use jobbers_manager::Config;
+use serde_json::json;
+
+use super::unfollowed;
+use crate::{
+    dead_letters::config,
+    fault::{Fault, FaultyEngine},
+    server::{Server, soon},
+};
+
+const PAGES: [&str; 12] = [
+    "/ui/",
+    "/ui/tasks",
+    "/ui/task?id=x",
+    "/ui/letters",
+    "/ui/queues",
+    "/ui/queue?name=default",
+    "/ui/workers",
+    "/ui/schedules",
+    "/ui/workflows",
+    "/ui/submit",
+    "/ui/manager",
+    "/ui/operation?id=x",
+];
+
+#[tokio::test]
+async fn every_page_says_that_the_store_is_away_and_comes_back_with_it() {
+    let engine = Arc::new(Double(FaultyEngine::new()));
+    let server = Server::with(engine.clone(), Config::default()).await;
+    engine.set(Fault::Fails(Error::unavailable("connection refused")));
+    for page in PAGES {
+        let answer = server.get(page).await;
+        assert_eq!(answer.status, 503, "{page}: {}", answer.text);
+        assert!(answer.headers["content-type"].to_str().unwrap().starts_with("text/html"), "{page}");
+        for said in ["connection refused", "tries again by itself", "http-equiv=\"refresh\""] {
+            assert!(answer.text.contains(said), "{page}: {said}: {}", answer.text);
+        }
+    }
+    engine.set(Fault::None);
+    assert_eq!(server.get("/ui/").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_does_nothing_here() {
+    let server = Server::start().await;
+    let post = |header: (&'static str, &'static str)| {
+        let request = server.request(reqwest::Method::POST, "/ui/queue?name=default").header(header.0, header.1);
+        server.send(request.header("content-type", "application/x-www-form-urlencoded").body("act=pause"))
+    };
+    for foreign in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site"), ("origin", "null")] {
+        post(foreign).await.refused(403, "foreign_origin");
+    }
+    assert_eq!(server.get("/queues/default").await.expect(200)["paused"], false);
+    assert_eq!(post(("sec-fetch-site", "same-origin")).await.status, 200, "it is sent back to the page");
+    assert_eq!(server.get("/queues/default").await.expect(200)["paused"], true);
+}
+
+#[tokio::test]
+async fn a_link_from_another_site_leads_to_a_page() {
+    let server = Server::start().await;
+    for page in ["/ui/", "/ui/tasks", "/ui/queue?name=default"] {
+        let link = server.request(reqwest::Method::GET, page).header("sec-fetch-site", "cross-site");
+        assert_eq!(server.send(link).await.status, 200, "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_manager_without_the_letters_names_the_one_that_keeps_them() {
+    let (engine, folder) = (Arc::new(ModelEngine::with_system_clock()), tempfile::tempdir().unwrap());
+    let keeper = Server::with(engine.clone(), config(&folder)).await;
+    soon(async {
+        while keeper.get("/dead-letter-queue").await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let other = Server::with(engine, config(&folder)).await;
+    let there = format!("http://{}/ui/", keeper.address);
+    let shown = soon(async {
+        loop {
+            let answer = other.get("/ui/letters").await;
+            if answer.text.contains(&there) {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(shown.text.contains("another manager keeps the dead letters"), "{}", shown.text);
+    assert!(other.get("/ui/").await.text.contains(&there), "the first page is shown all the same");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_page_that_says_so() {
+    let server = Server::start().await;
+    for (page, status, says) in [
+        ("/ui/task?id=none", 404, "task none does not exist"),
+        ("/ui/queue?name=none", 404, "none"),
+        ("/ui/workflow?id=none", 404, "none"),
+        ("/ui/worker?id=none", 404, "none"),
+        ("/ui/queue", 400, "name"),
+        ("/ui/tasks?did=nonsense", 400, "nonsense"),
+    ] {
+        let answer = server.get(page).await;
+        assert_eq!(answer.status, status, "{page}: {}", answer.text);
+        assert!(answer.text.starts_with("<!DOCTYPE html>") && answer.text.contains(says), "{page}: {}", answer.text);
+    }
+    let first = unfollowed(server.request(reqwest::Method::GET, "/")).await;
+    assert_eq!((first.status.as_u16(), &first.headers["location"]), (307, &"ui/".parse().unwrap()));
+    server.post("/ui/queues", json!({})).await.refused(405, "method_not_allowed");
+}
