@@ -204,8 +204,16 @@ impl Program {
     /// # Panics
     /// When it can't be waited for.
     pub async fn exit(&mut self) -> ExitStatus {
+        self.exit_within(PATIENCE).await
+    }
+
+    /// The same for one that has much to do.
+    ///
+    /// # Panics
+    /// When it can't be waited for.
+    pub async fn exit_within(&mut self, bound: Duration) -> ExitStatus {
         let ended = format!("{} ends", self.name);
-        within(PATIENCE, &ended, self.child.wait()).await.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+        within(bound, &ended, self.child.wait()).await.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
     /// The CPU time all its threads have used.

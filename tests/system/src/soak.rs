@@ -172,6 +172,8 @@ async fn soak(kind: Kind, length: Duration) {
     .await;
     let took = began.elapsed();
     let books = meanwhile_read(&mut fleet, &world).await;
+    // At once: what follows may fail as well, and an hour's faults are not suffered again.
+    println!("{} complaints before the store went through a journal", books.complaints().len());
     let journal = journal::export(&fleet).await;
     let copied = journal::complaints_of_its_import(&journal, &world, &fleet).await.unwrap();
     let examined = fleet.stack.examined().await;
