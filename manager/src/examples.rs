@@ -1,13 +1,27 @@
 //! Examples for the OpenAPI document: what Swagger's "Try it out" sends, and what readers copy.
 //!
 //! Each is sent to a running manager by a test. One walk uses them all: a queue and its role, tasks in it, and a dead
-//! letter. A cursor and the id of an operation have no example: only an answer can name one.
+//! letter. A cursor and the id of an operation have no example: only an answer can name one. What the manager answers in that
+//! test are the examples of answers (`examples/answers.json`): the test compares them with the file, and writes it.
 
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::openapi::{
     OpenApi, RefOr,
     path::{Operation, ParameterBuilder},
 };
+
+/// What each operation answers to its example, if that is JSON. A file that can't be read has none, which the test notices.
+static ANSWERS: LazyLock<BTreeMap<String, Answer>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("examples/answers.json")).unwrap_or_default());
+
+#[derive(Deserialize)]
+struct Answer {
+    status: u16,
+    body: Value,
+}
 
 /// The path parameters: the operation's tag, the name, the example.
 const IN_PATHS: [(&str, &str, &str); 9] = [
@@ -110,6 +124,12 @@ fn add_to_operation(operation: &mut Operation) {
                 content.example = Some(example.clone());
             }
         }
+    }
+    if let Some(Answer { status, body }) = ANSWERS.get(&id)
+        && let Some(RefOr::T(response)) = operation.responses.responses.get_mut(&status.to_string())
+        && let Some(RefOr::T(content)) = response.content.get_mut("application/json")
+    {
+        content.example = Some(body.clone());
     }
     let tags = operation.tags.clone().unwrap_or_default();
     for parameter in operation.parameters.iter_mut().flatten() {

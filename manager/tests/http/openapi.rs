@@ -1,6 +1,9 @@
 //! The description and the routes are the same list.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use jobbers_common::board::When;
 use reqwest::Method;
@@ -354,7 +357,7 @@ async fn prepare(bench: &Bench, operation: &str) {
 #[tokio::test]
 async fn every_example_is_taken_by_a_running_manager() {
     let described = document(&Server::start().await).await;
-    let mut sent = 0;
+    let (mut sent, mut answers) = (0, BTreeMap::new());
     for (path, item) in described["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
@@ -365,10 +368,52 @@ async fn every_example_is_taken_by_a_running_manager() {
             prepare(&bench, id).await;
             let answer = bench.send(example_request(&bench, method, path, operation)).await;
             assert!(answer.status.is_success(), "{method} {path}: {} {}", answer.status, answer.text);
+            if answer.headers.get("content-type").is_some_and(|it| it == "application/json") {
+                let body = lasting(answer.json());
+                let shown = &operation["responses"][answer.status.as_str()]["content"]["application/json"]["example"];
+                let is_shown = shape(shown) == shape(&body);
+                answers.insert(id.to_owned(), (is_shown, json!({"status": answer.status.as_u16(), "body": body})));
+            }
             sent += 1;
         }
     }
     assert_eq!(sent, OPERATIONS.len() - WITHOUT_EXAMPLE.len());
+    if std::env::var_os("JOBBERS_WRITE_EXAMPLES").is_some() {
+        let answers: BTreeMap<_, _> = answers.iter().map(|(id, (_, answer))| (id, answer)).collect();
+        let text = serde_json::to_string_pretty(&answers).unwrap() + "\n";
+        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/examples/answers.json"), text).unwrap();
+        return;
+    }
+    let stale: Vec<&String> = answers.iter().filter(|(_, (is_shown, _))| !is_shown).map(|(id, _)| id).collect();
+    assert!(stale.is_empty(), "other answers than described: {stale:?}; JOBBERS_WRITE_EXAMPLES=1 writes them");
+}
+
+/// The same answer at every run: points in time, made ids and large numbers are always the same ones.
+fn lasting(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, lasting(value))).collect(),
+        Value::Array(items) => items.into_iter().map(lasting).collect(),
+        Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => "2026-11-26T09:30:00Z".into(),
+        Value::String(text) if text.parse::<ulid::Ulid>().is_ok() => "01KAZ3V5Q8XJ4M6N2P7R9S0T1W".into(),
+        Value::String(text) if text.len() > 12 && text.parse::<u64>().is_ok() => "1795406275123456".into(),
+        Value::Number(number) if number.as_u64().is_some_and(|number| number > 1_000_000_000_000) => {
+            1_795_406_275_123_456_u64.into()
+        }
+        Value::Number(number) if number.is_f64() => 0.5.into(),
+        value => value,
+    }
+}
+
+/// The names and types of an answer; a list is its first entry.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), shape(value))).collect(),
+        Value::Array(items) => items.iter().take(1).map(shape).collect(),
+        Value::String(_) => "text".into(),
+        Value::Number(_) => "number".into(),
+        Value::Bool(_) => "truth".into(),
+        Value::Null => Value::Null,
+    }
 }
 
 /// What may be sent to each path: what its description says, and for pages and other fronts what they take.
