@@ -250,7 +250,7 @@ async fn it_is_rendered_for_people() {
 #[tokio::test]
 async fn every_page_may_be_served_below_a_path_and_in_no_frame() {
     let server = Server::start().await;
-    for path in ["/", "/problems", "/problems/overloaded", "/docs/", "/docs/swagger-initializer.js"] {
+    for path in ["/ui/", "/ui/tasks", "/problems", "/problems/overloaded", "/docs/", "/docs/swagger-initializer.js"] {
         let page = server.get(path).await;
         assert_eq!(page.status, 200, "{path}");
         for root in ["=\"/", "='/", ": \"/", "url(/"] {
