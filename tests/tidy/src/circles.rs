@@ -21,7 +21,6 @@ const LEFT: &[(&str, &[usize])] = &[
     ("law", &[6, 2]),
     ("manager", &[57]),
     ("process", &[2]),
-    ("worker", &[5]),
 ];
 
 /// A file as a module: its names from the root of its crate.

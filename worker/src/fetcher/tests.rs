@@ -109,7 +109,7 @@ impl Rig {
             drain_deadline: PATIENCE,
             max_hung_threads: 64,
         });
-        (0..1_000).for_each(|_| fetcher.pace.ran(Duration::ZERO));
+        (0..1_000).for_each(|_| fetcher.slots.pace.ran(Duration::ZERO));
         let ids = tasks.into_iter().map(|task| task.id).collect();
         Self { engine, leases, doors, shutdown: Shutdown::new(), ids, fetcher: Some(fetcher) }
     }
@@ -155,7 +155,7 @@ async fn short_tasks_are_claimed_ahead_and_no_more_run_than_there_are_slots() {
 #[tokio::test]
 async fn a_worker_whose_tasks_are_not_short_claims_what_it_can_start() {
     let mut rig = Rig::new(Duration::from_secs(3_600)).await;
-    rig.fetcher.as_mut().unwrap().pace.forget();
+    rig.fetcher.as_mut().unwrap().slots.pace.forget();
     let worker = rig.run();
     for done in 0..TASKS {
         rig.until(Status::Completed, done).await;

@@ -6,53 +6,36 @@ use std::{
 };
 
 use jobbers_common::{engine::Outcome, settling::settle_unknown, worker::RegisteredWorker};
-use tokio::time::timeout;
 
-use super::Fetcher;
+use super::{Fetcher, settling::Settling};
 use crate::unknown_tasks::UnknownTaskAction;
 
 impl Fetcher {
     /// Gives back the tasks that this worker does not know: at once if another worker knows them or this one claims no
     /// more, else after a delay. Reads the registered workers first where needed.
     pub(super) fn decide_unknown(&mut self) {
-        if !self.claims() {
+        if !self.life.claims() {
             for task in self.unknown.take_undecided() {
-                self.settle_unstarted(task, Outcome::Unstarted { delay: Duration::ZERO });
+                self.unsettled.push(Settling::unstarted(task, Outcome::Unstarted { delay: Duration::ZERO }));
             }
             return;
         }
         let now = Instant::now();
-        if self.looking.is_some() {
+        if self.workers.is_under_way() {
             return;
         }
         if self.unknown.needs_workers(now) {
-            self.look_for_workers();
+            self.workers.begin(Arc::clone(&self.parts.engine), self.parts.shared.lease / 4);
         } else if self.unknown.has_undecided() {
             self.give_back_undecided(now);
         }
     }
 
-    fn look_for_workers(&mut self) {
-        let (engine, within) = (Arc::clone(&self.parts.engine), self.parts.shared.lease / 4);
-        self.looking = Some(Box::pin(async move {
-            match timeout(within, engine.workers()).await {
-                Ok(Ok(workers)) => Some(workers),
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, "could not read which workers are registered");
-                    None
-                }
-                Err(_) => None,
-            }
-        }));
-    }
-
     /// Handles the list of registered workers. Kinds of tasks that no other worker knows any more are claimed again.
     pub(super) fn follow_workers(&mut self, workers: Option<Vec<RegisteredWorker>>) {
-        self.looking = None;
         let now = Instant::now();
         if self.unknown.follow_workers(workers, &self.parts.shared.worker, now) {
-            self.hungry = true;
-            self.woken = true;
+            self.demand.renew();
         }
         self.give_back_undecided(now);
     }
@@ -66,7 +49,7 @@ impl Fetcher {
                     settle_unknown(&task, delay, self.parts.planner.patience(&task.queue))
                 }
             };
-            self.settle_unstarted(task, outcome);
+            self.unsettled.push(Settling::unstarted(task, outcome));
         }
     }
 }
