@@ -6,11 +6,10 @@ use jobbers_common::{duration, name::TaskId, task::Fence};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 
-use super::task_request::invalid;
 use crate::openapi::ToSchema;
 use crate::{
     json,
-    problem::{Code, Problem, Result},
+    problem::{Code, Problem, Result, invalid},
     value::{Asked, Word},
 };
 

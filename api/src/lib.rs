@@ -41,6 +41,7 @@ pub mod task_list;
 pub mod task_request;
 pub mod task_view;
 pub mod value;
+pub mod warning;
 pub mod worker;
 pub mod workflow;
 

@@ -9,10 +9,9 @@ use jobbers_common::{
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::task_request::invalid;
 use crate::{
     json,
-    problem::{Code, Problem, Result},
+    problem::{Code, Problem, Result, invalid},
 };
 
 /// Longest content type, in bytes.

@@ -348,6 +348,11 @@ impl Problem {
     }
 }
 
+/// A request is invalid by this rule on one of its fields.
+pub fn invalid(field: &str, rule: impl std::fmt::Display) -> Problem {
+    Problem::new(Code::InvalidRequest, format!("{field} {rule}")).at(format!("/{field}"))
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let code = match &error {

@@ -1,4 +1,4 @@
-//! What workers can run, as JSON; and the warnings of a submission about it.
+//! What workers can run, as JSON.
 
 use jobbers_common::{
     name::{QueueName, RoleName, TaskName},
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     task_view::PolicyView,
-    value::{AnyJsonDoc, NameDoc, Word},
+    value::{AnyJsonDoc, NameDoc},
 };
 use crate::openapi::ToSchema;
 
@@ -58,16 +58,4 @@ pub struct RegisteredTaskView {
 pub struct RegistryView {
     /// In the order of names and versions.
     pub tasks: Vec<RegisteredTaskView>,
-}
-
-/// Something about a submission that was accepted and may not be what its sender wants.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[schema(as = Warning)]
-pub struct WarningView {
-    /// `no_worker`: no live worker that claims from its queue can run it. `schema_unchecked`: a part of the schema of its
-    /// parameters is not checked.
-    #[schema(value_type = String)]
-    pub code: Word,
-    /// The problem, in a sentence.
-    pub detail: String,
 }

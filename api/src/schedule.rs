@@ -12,12 +12,12 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    task_request::{TaskRequest, invalid},
+    task_request::TaskRequest,
     value::{DurationDoc, NameDoc},
     workflow::WorkflowRequest,
 };
 use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::problem::{Code, Problem, Result, invalid};
 
 pub mod view;
 

@@ -38,7 +38,7 @@ use super::{
 use crate::openapi::ToSchema;
 use crate::{
     json,
-    problem::{Code, Problem, Result},
+    problem::{Code, Problem, Result, invalid},
 };
 
 /// A task to run.
@@ -509,11 +509,6 @@ impl TaskRequest<'_> {
             overrides,
         })
     }
-}
-
-/// A problem with one field of a task.
-pub fn invalid(field: &str, rule: impl std::fmt::Display) -> Problem {
-    Problem::new(Code::InvalidRequest, format!("{field} {rule}")).at(format!("/{field}"))
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ use serde_json::value::RawValue;
 
 use super::dependency::DependenciesView;
 use super::payload::shown;
-use super::registry::WarningView;
 use super::value::{
     AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
     OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc, Word,
 };
+use super::warning::WarningView;
 use crate::openapi::ToSchema;
 
 /// The result for a submitted task.

@@ -19,14 +19,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    registry::WarningView,
-    task_request::{TaskRequest, invalid},
+    task_request::TaskRequest,
     value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc, TaskIdDoc},
+    warning::WarningView,
 };
 use crate::openapi::{IntoParams, ToSchema};
 use crate::{
     json,
-    problem::{Code, Problem, Result},
+    problem::{Code, Problem, Result, invalid},
 };
 
 /// A graph of tasks to run.

@@ -44,6 +44,7 @@ use jobbers_common::{
 mod arrange;
 mod audit;
 mod backup;
+mod board;
 mod boards;
 mod dead;
 mod dependency;
@@ -51,6 +52,7 @@ mod gates;
 mod keep;
 mod look;
 mod parents;
+mod records;
 mod schedules;
 mod state;
 mod submit;

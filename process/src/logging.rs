@@ -6,29 +6,14 @@
 mod filter;
 pub mod label;
 mod lines;
+mod notice;
 pub mod panics;
 
-use std::{
-    fmt::Display,
-    io::{self, IsTerminal, Write},
-    sync::OnceLock,
-};
+use std::io::{self, IsTerminal};
 
-use serde::Serialize;
 use tracing_subscriber::{fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::printable;
-
-/// The format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// Text for people; coloured only on a terminal.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
+pub use self::notice::{LogFormat, is_json, say};
 
 /// What is logged, and in which format. Flatten it into a binary's arguments.
 #[derive(Debug, Clone)]
@@ -68,41 +53,13 @@ impl LogArgs {
     }
 }
 
-/// The format that this program was asked for.
-static FORMAT: OnceLock<LogFormat> = OnceLock::new();
-
 /// Checks the arguments of [`init`], and takes the format for [`say`].
 ///
 /// # Errors
 /// If the filter can't be parsed.
 pub fn check(args: &LogArgs) -> Result<(), String> {
-    FORMAT.set(args.log_format).ok();
+    notice::set_format(args.log_format);
     filter::read(&args.log).map(|_| ())
-}
-
-/// Writes what a user must read whatever the filter says, such as where the program listens or why it ends: on standard
-/// error, as it is, or as a line of the JSON log if that was asked for. A closed standard error is not a failure.
-pub fn say(level: tracing::Level, text: impl Display) {
-    let text = text.to_string();
-    let mut out = io::stderr().lock();
-    match FORMAT.get() {
-        Some(LogFormat::Json) => {
-            let timestamp = jiff::Timestamp::now().to_string();
-            let line = serde_json::json!({
-                "timestamp": timestamp, "level": level.as_str(), "fields": { "message": text }, "target": "jobbers",
-            });
-            writeln!(out, "{}", printable::json(&line.to_string())).ok();
-        }
-        Some(LogFormat::Text) | None => {
-            writeln!(out, "{}", printable::printable(&text)).ok();
-        }
-    }
-}
-
-/// Whether log lines are JSON, and what is written beside them therefore too.
-#[must_use]
-pub fn is_json() -> bool {
-    FORMAT.get() == Some(&LogFormat::Json)
 }
 
 /// Starts logging. A second call does nothing. Call it after [`crate::telemetry::Telemetry::start`], so that spans of

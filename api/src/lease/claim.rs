@@ -21,8 +21,7 @@ use crate::{
     check_reachable,
     parents::ParentsView,
     payload::shown,
-    problem::{Code, Problem, Result},
-    task_request::invalid,
+    problem::{Code, Problem, Result, invalid},
     task_view::PolicyView,
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
 };

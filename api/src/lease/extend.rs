@@ -17,8 +17,7 @@ use crate::openapi::ToSchema;
 use crate::{
     json,
     payload::Sent,
-    problem::{Code, Result},
-    task_request::invalid,
+    problem::{Code, Result, invalid},
     value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, TaskIdDoc, Word},
 };
 

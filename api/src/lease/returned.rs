@@ -19,8 +19,7 @@ use crate::openapi::ToSchema;
 use crate::{
     json,
     payload::Sent,
-    problem::{Code, Result},
-    task_request::invalid,
+    problem::{Code, Result, invalid},
     value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, StatusDoc, TaskIdDoc, Word},
 };
 

@@ -1,6 +1,7 @@
 //! Audits: a sound store has nothing to find, however it got where it is.
 
 use jobbers_common::{
+    dependency::{Dependency, DependencyPolicy},
     engine::{AuditRequest, Error, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, TaskFilter},
     limits::KEPT_PARAMETER_BYTES,
     payload::Payload,
@@ -8,7 +9,7 @@ use jobbers_common::{
     task::{NewTask, Start},
 };
 
-use super::{DONE, Fixture, LEASE, RELEASED, dependencies::after, failure, id, queue, retry, seconds, task, task_in};
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, queue, retry, seconds, task, task_in};
 
 /// Audits from end to end by steps of `limit`, which must find nothing. Answers how much was looked at.
 pub(super) async fn assert_sound(f: &Fixture, limit: usize, repair: bool) -> u64 {
@@ -54,7 +55,8 @@ async fn tasks_of_all_sorts(f: &Fixture) {
     f.submit(vec![NewTask { start: Start::After(seconds(60)), ..task("scheduled") }, task_in("mailed", "mail")]).await;
     f.claim_from(&["mail"], 1).await;
     f.engine.cancel(&[id("mailed"), id("moved")]).await.unwrap();
-    let holds = NewTask { depends_on: after("x", &["kept"]).depends_on, ..task_in("holds", "mail") };
+    let kept = Dependency { on: id("kept"), policy: DependencyPolicy::default() };
+    let holds = NewTask { depends_on: vec![kept], ..task_in("holds", "mail") };
     f.submit(vec![task_in("kept", "mail"), holds]).await;
     let kept = f.claim_from(&["mail"], 1).await.remove(0);
     f.settle(&kept, Outcome::Completed { result: Some(Payload::json("7")) }).await;

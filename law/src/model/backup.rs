@@ -21,11 +21,10 @@ use jobbers_common::{
 
 use super::{
     ModelEngine,
-    boards::Board,
+    board::Board,
     dependency::AtOnce,
-    parents::Held,
-    state::{OpenEdge, State, Stored},
-    unique::KeyHolder,
+    records::{Held, KeyHolder, OpenEdge},
+    state::{State, Stored},
 };
 
 #[async_trait]

@@ -18,19 +18,9 @@ use jobbers_common::{
 };
 
 use super::{
-    parents::Held,
-    state::{OpenEdge, State, Stored},
+    records::{Held, OpenEdge, Signal},
+    state::{State, Stored},
 };
-
-/// The end of a predecessor on its way to a successor.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Signal {
-    /// When the edge was made, so that one that was made later is another.
-    since: u64,
-    on: TaskId,
-    successor: TaskId,
-    end: End,
-}
 
 /// A new task that moves on at once, and the predecessor that aborts it, if one does.
 pub(super) type AtOnce = (TaskId, Option<EndedPredecessor>);

@@ -8,22 +8,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 
-use super::state::State;
-
-/// The predecessors of a task.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    /// Their ids, as the submission named them.
-    pub(super) ids: Vec<TaskId>,
-    /// Whether the task still holds their results: it is not over.
-    pub(super) is_holding: bool,
-}
-
-impl Held {
-    pub(super) const fn new(ids: Vec<TaskId>) -> Self {
-        Self { ids, is_holding: true }
-    }
-}
+use super::{records::Held, state::State};
 
 impl State {
     fn is_held(&self, id: &TaskId) -> bool {

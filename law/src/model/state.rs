@@ -6,7 +6,7 @@ use std::{
 };
 
 use jobbers_common::{
-    dependency::{DependencyPolicy, End},
+    dependency::End,
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
@@ -25,7 +25,10 @@ use jobbers_common::{
     worker::RegisteredWorker,
 };
 
-use super::{boards::Board, dependency::Signal, parents::Held, unique::KeyHolder};
+use super::{
+    board::Board,
+    records::{Held, KeyHolder, OpenEdge, Signal},
+};
 
 /// A task and what only the store knows of it.
 #[derive(Debug, Clone)]
@@ -40,14 +43,6 @@ pub(super) struct Stored {
     pub(super) unknown: Option<FirstGiveBack>,
     /// Its edges without a signal, by their predecessors.
     pub(super) waits_for: BTreeMap<TaskId, OpenEdge>,
-}
-
-/// An edge without a signal.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OpenEdge {
-    pub(super) policy: DependencyPolicy,
-    /// The revision with which it was made.
-    pub(super) since: u64,
 }
 
 /// A task was given back by a worker that does not know it.

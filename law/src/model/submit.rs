@@ -13,7 +13,8 @@ use jobbers_common::{
 
 use super::{
     dependency::{AtOnce, counted},
-    state::{OpenEdge, State, Stored},
+    records::OpenEdge,
+    state::{State, Stored},
     unique::Met,
 };
 

@@ -9,17 +9,7 @@ use jobbers_common::{
     unique::{OnDuplicate, UniqueKey},
 };
 
-use super::state::State;
-
-/// The task that took a key last. Whether it holds it, its record says.
-#[derive(Debug, Clone)]
-pub(super) struct KeyHolder {
-    pub(super) task: TaskId,
-    /// `None`: without end.
-    pub(super) until: Option<Timestamp>,
-    /// The latest submission that it has become, by id and fingerprint.
-    pub(super) last_word: Option<(TaskId, u128)>,
-}
+use super::{records::KeyHolder, state::State};
 
 /// What a submission meets.
 pub(super) enum Met {

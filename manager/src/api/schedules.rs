@@ -8,12 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
+    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY, invalid},
     schedule::{
         NextParams, PreviewParams, ScheduleListParams, ScheduleRequest, problem_of, template,
         view::{NextSlotsView, PreviewView, ScheduleListView, ScheduleView, StartedView},
     },
-    task_request::{TaskRequest, invalid},
+    task_request::TaskRequest,
     value::{NameDoc, Rfc3339},
     workflow::WorkflowRequest,
 };

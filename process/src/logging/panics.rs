@@ -15,6 +15,8 @@ use std::{
     thread,
 };
 
+use super::notice;
+
 thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -55,10 +57,10 @@ fn log(panic: &PanicHookInfo<'_>) {
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
     // It is long, and its lines are for people.
-    let [lines, field] = if super::is_json() { [None, backtrace] } else { [backtrace, None] };
+    let [lines, field] = if notice::is_json() { [None, backtrace] } else { [backtrace, None] };
     tracing::error!(place, thread = thread.name(), backtrace = field, "panic: {words}");
     if let Some(lines) = lines {
-        super::say(tracing::Level::ERROR, lines);
+        notice::say(tracing::Level::ERROR, lines);
     }
 }
 

@@ -18,10 +18,10 @@ use axum::{
 use jobbers_api::{
     json,
     problem::{Code, Problem, Result, WITH_BODY},
-    registry::WarningView,
     successors::link_successors,
     task_request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
     task_view::{SubmitAnswer, SubmittedList, SubmittedView},
+    warning::WarningView,
 };
 use jobbers_common::{
     dependency::Dependency,
