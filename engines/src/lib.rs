@@ -4,16 +4,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::{
-    engine::{Engine, Error, Result},
-    time::Clock,
-    tombstone::TombstonePolicy,
-};
+use jobbers_common::engine::{Engine, Error, Result};
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
 pub mod config_cache;
 pub mod measured;
+mod options;
 pub mod ordinary_file;
 #[cfg(any(feature = "redis", feature = "sqlite"))]
 mod pieces;
@@ -23,31 +20,7 @@ pub mod redis;
 pub mod sqlite;
 
 use self::measured::Measured;
-
-/// How to open a store.
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    /// The clock to go by in place of the store's own. For tests.
-    pub clock: Option<Arc<dyn Clock>>,
-    /// Refuse to open a missing store instead of creating it: for a caller that only examines an existing one, and
-    /// would find that all is well in an unused store.
-    pub must_exist: bool,
-    /// For how long a store that can't be reached is tried again, before its error is returned.
-    pub wait: Duration,
-    /// Counts the steps of SQLite's virtual machine on all connections to the store. For tests.
-    #[cfg(feature = "sqlite")]
-    pub steps: Option<Arc<sqlite::StepCounter>>,
-    /// How long, and how many, ids of pruned tasks are remembered.
-    pub tombstones: TombstonePolicy,
-}
-
-impl OpenOptions {
-    /// Opens only what is there.
-    #[must_use]
-    pub fn existing() -> Self {
-        Self { must_exist: true, ..Self::default() }
-    }
-}
+pub use self::options::OpenOptions;
 
 /// The default store.
 pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
@@ -136,15 +109,6 @@ fn beginning(url: &str) -> String {
 
 fn measured(name: &'static str, engine: impl Engine) -> Arc<dyn Engine> {
     Arc::new(Measured::new(Arc::new(engine), name, &opentelemetry::global::meter("jobbers")))
-}
-
-/// Logs which store the process uses: programs that were started in two folders have two SQLite files.
-pub(crate) fn announce(store: &str, is_new: bool) {
-    if is_new {
-        tracing::info!(store, "created the store");
-    } else {
-        tracing::info!(store, "opened the store");
-    }
 }
 
 #[cfg(test)]

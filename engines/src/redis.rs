@@ -32,23 +32,26 @@ use jobbers_common::{
 };
 use tokio::time::timeout;
 
-use crate::{OpenOptions, pieces};
+use crate::{options::OpenOptions, pieces};
 
 mod address;
 mod arrange;
 mod audit;
+mod awaited_tasks;
 mod awaiting;
 mod backup;
 mod boards;
 mod config_fields;
 mod connection;
 mod connection_health;
+mod connection_test;
 mod cycles;
 mod dead;
 mod dependencies;
 mod duty;
 mod errors;
 mod failure;
+mod health;
 mod keep;
 mod keys;
 mod layout;
@@ -70,11 +73,13 @@ mod submit;
 mod tls;
 mod tombstones;
 mod unique;
+mod values;
 mod work;
 mod workflows;
 
 use address::Address;
-use notifications::LOOK_AGAIN;
+use awaited_tasks::LOOK_AGAIN_SOON;
+use boards::calls::Lines;
 use store::Store;
 use submit::Submitter;
 
@@ -83,7 +88,7 @@ use submit::Submitter;
 pub struct RedisEngine {
     store: Arc<Store>,
     submitter: Submitter,
-    board_lines: boards::Lines,
+    board_lines: Lines,
 }
 
 impl RedisEngine {
@@ -96,7 +101,7 @@ impl RedisEngine {
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let store = Arc::new(Store::open(Address::parse(url)?, options).await?);
         let submitter = Submitter::start(Arc::clone(&store));
-        let board_lines = boards::Lines::start(&store);
+        let board_lines = Lines::start(&store);
         Ok(Self { store, submitter, board_lines })
     }
 }
@@ -142,7 +147,7 @@ impl Engine for RedisEngine {
     async fn wait(&self, worker: &WorkerId, limit: Duration) {
         self.store.leases.follow();
         let told = self.store.notifications.of_worker(worker);
-        timeout(limit.min(LOOK_AGAIN), told.notified()).await.ok();
+        timeout(limit.min(LOOK_AGAIN_SOON), told.notified()).await.ok();
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -182,7 +187,7 @@ impl Engine for RedisEngine {
     }
 
     async fn health(&self) -> Result<Health> {
-        look::health(&self.store).await
+        health::health(&self.store).await
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {

@@ -9,27 +9,18 @@
 //!
 //! Start reading at `sql/migrations/0001_tasks.sql`, then `writer`, then `cycle`.
 
-use std::{
-    sync::{Arc, atomic::AtomicI64},
-    thread::JoinHandle,
-};
+use std::{sync::Arc, thread::JoinHandle};
 
-use arc_swap::ArcSwap;
 use jobbers_common::{
     engine::{Engine, Reclaimed, Result},
     limits::MAX_BATCH,
     name::TaskId,
     task::Task,
-    tombstone::TombstonePolicy,
 };
-use jobbers_sqlite_file::{OpenFiles, Quota};
+use jobbers_sqlite_file::Quota;
 
 pub use self::steps::StepCounter;
-use self::{
-    address::Address, catalog::Catalog, clock::StoreClock, damage::Damage, heartbeats::Heartbeats, mark::Mark,
-    readers::Readers, reserve::Reserve, result_slot::ResultSlot, stall::Stall, view::View, waiters::Waiters,
-    watch::Watch, writer::Writer,
-};
+use self::{address::Address, readers::Readers, result_slot::ResultSlot, shared::Shared, view::View, writer::Writer};
 
 mod address;
 mod arrange;
@@ -37,6 +28,7 @@ mod audit;
 mod backup;
 mod boards;
 mod catalog;
+mod chore;
 mod clock;
 mod commit_notifier;
 mod connection;
@@ -50,19 +42,24 @@ mod due;
 mod duty;
 mod error;
 mod expiry;
+mod failures;
 mod find;
 mod finished;
+mod follow;
 mod gates;
 mod health;
 mod heartbeats;
 mod lease;
+mod ledger;
 mod limits;
 mod list;
 mod log_length;
 mod look;
+mod lookout;
 mod losses;
 mod maintain;
 mod mark;
+mod meta;
 mod moves;
 mod open;
 mod page_check;
@@ -70,6 +67,7 @@ mod parents;
 mod prune;
 mod quota;
 mod readers;
+mod record;
 mod registered;
 mod removal;
 mod reserve;
@@ -78,6 +76,7 @@ mod row;
 mod schedules;
 mod schema;
 mod settle;
+mod shared;
 mod sql;
 mod stall;
 mod step;
@@ -93,27 +92,6 @@ mod waiting_bytes;
 mod watch;
 mod workflows;
 mod writer;
-
-/// The state shared by writer, readers and watch.
-#[derive(Debug)]
-struct Shared {
-    clock: StoreClock,
-    /// The latest configuration seen; a transaction that finds another version reads it again.
-    catalog: ArcSwap<Catalog>,
-    waiters: Waiters,
-    watch: Watch,
-    /// The store's commit counter at our latest commit: a higher one means another process committed.
-    own_commits: AtomicI64,
-    stall: Stall,
-    files: OpenFiles,
-    heartbeats: Heartbeats,
-    mark: Mark,
-    damage: Damage,
-    reserve: Reserve,
-    /// Where steps are counted ([`crate::OpenOptions::steps`]).
-    steps: Option<Arc<StepCounter>>,
-    tombstones: TombstonePolicy,
-}
 
 /// A store in one file.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use redis::{
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
 
-use super::{connection::ANSWER_WITHIN, keys::DEFAULT_PREFIX, tls::TlsFiles};
+use super::{keys::DEFAULT_PREFIX, tls::TlsFiles};
 
 /// Parameters that the `redis` crate reads itself for sockets, whose path has no room for them.
 const PASSED_ON: [&str; 3] = ["db", "user", "pass"];
@@ -16,6 +16,9 @@ const MAX_PREFIX_BYTES: usize = 64;
 /// The interval of keep-alive probes on an idle connection, before the first and between further ones.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where a store is.
 pub(super) struct Address {

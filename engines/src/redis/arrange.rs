@@ -29,10 +29,10 @@ use super::{
     failure::malformed,
     keys::{DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD},
     layout::REPORT,
-    record::{micros, time},
     reply::{array, bytes, number, text, tuple},
     script,
     store::Store,
+    values::{micros, time},
 };
 
 /// How often a change is decided again because another came between.

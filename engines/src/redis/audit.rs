@@ -14,10 +14,10 @@ use super::{
     boards::audit::BoardPiece,
     failure::malformed,
     queues::{self, From},
-    record::micros,
     reply::{array, number, text, tuple},
     script,
     store::Store,
+    values::micros,
 };
 
 /// The most script calls for one piece: most pieces of a store with many queues are empty.

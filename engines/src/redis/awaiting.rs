@@ -5,15 +5,10 @@
 //! anything, it renews a single entry of its own ([`RENEW_EVERY`]), whatever their number. A waiting caller looks again
 //! - when its end is reported,
 //! - when messages may have been missed: after a reconnection, or when the store turns out to have forgotten the process,
-//! - and rarely ([`LOOK_AGAIN`]), spread over time, as a safety net.
+//! - and rarely ([`super::awaited_tasks::LOOK_AGAIN`]), spread over time, as a safety net.
 
 use std::{
-    collections::HashMap,
-    mem,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -22,16 +17,13 @@ use jobbers_common::{
     name::{BoardName, TaskId},
     task::Task,
 };
-use parking_lot::Mutex;
 use redis::Cmd;
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep, sleep_until, timeout},
-};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
 use super::{
-    look, notifications,
+    awaited_tasks::{FORGOTTEN_AT_ONCE, LOOK_AGAIN_SOON},
+    look,
     reply::{array, number, text, tuple},
     script,
     state::read_task,
@@ -45,120 +37,6 @@ const RENEW_EVERY: Duration = Duration::from_secs(2);
 const RENEW_WITHIN: Duration = Duration::from_millis(1_200);
 /// For how long the store remembers a process that does not renew.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
-/// A caller to whom no message came looks again after this time, and up to half as much more.
-const LOOK_AGAIN: Duration = Duration::from_secs(40);
-/// Tasks that one renewal forgets.
-const FORGOTTEN_AT_ONCE: usize = 1_000;
-
-/// The tasks that callers of this process wait for.
-#[derive(Debug, Default)]
-pub(super) struct AwaitedTasks {
-    register: Mutex<Register>,
-    /// Whether messages may be missed now.
-    is_deaf: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct Register {
-    /// By the task's id, or what a group is awaited by ([`group_key`]).
-    tasks: HashMap<String, Awaited>,
-    /// Tasks without callers that the store may still count as awaited, with their marks.
-    left: Vec<(String, u64)>,
-    /// The latest mark. It grows with each call that notes a task, so that an older call to forget it has no effect.
-    mark: u64,
-    is_renewed: bool,
-}
-
-#[derive(Debug, Default)]
-struct Awaited {
-    ended: Arc<Notify>,
-    callers: usize,
-    /// The mark it was noted with; 0 before, and once its end was reported.
-    mark: u64,
-}
-
-impl AwaitedTasks {
-    /// Wakes the callers that wait for any of these tasks: they have ended.
-    pub(super) fn tell<'a>(&self, ids: impl Iterator<Item = &'a str>) {
-        let mut register = self.register.lock();
-        for id in ids {
-            if let Some(awaited) = register.tasks.get_mut(id) {
-                awaited.mark = 0;
-                awaited.ended.notify_waiters();
-            }
-        }
-    }
-
-    /// Wakes all callers, because a message may have been missed.
-    pub(super) fn tell_all(&self) {
-        self.register.lock().tasks.values().for_each(|awaited| awaited.ended.notify_waiters());
-    }
-
-    /// Notes whether messages are received.
-    pub(super) fn set_deaf(&self, is_deaf: bool) {
-        self.is_deaf.store(is_deaf, Ordering::SeqCst);
-    }
-
-    fn enter(&self, id: &str) -> Caller<'_> {
-        let mut register = self.register.lock();
-        let awaited = register.tasks.entry(id.to_owned()).or_default();
-        awaited.callers += 1;
-        Caller { tasks: self, id: id.to_owned(), ended: Arc::clone(&awaited.ended) }
-    }
-
-    /// The mark for a call that notes this task.
-    fn next_mark(&self, id: &str) -> u64 {
-        let mut register = self.register.lock();
-        register.mark += 1;
-        let mark = register.mark;
-        if let Some(awaited) = register.tasks.get_mut(id) {
-            awaited.mark = mark;
-        }
-        mark
-    }
-
-    /// How long a caller waits for a message before it looks again.
-    fn look_again(&self, mark: u64) -> Duration {
-        match self.is_deaf.load(Ordering::SeqCst) {
-            true => notifications::LOOK_AGAIN,
-            // Callers that came together look again one after the other.
-            false => LOOK_AGAIN + LOOK_AGAIN / 1_024 * u32::try_from(mark % 512).unwrap_or_default(),
-        }
-    }
-
-    /// What the next renewal forgets; `None`, and the renewal ends, if no caller waits.
-    fn take_left(&self) -> Option<Vec<(String, u64)>> {
-        let mut register = self.register.lock();
-        if register.tasks.is_empty() && register.left.is_empty() {
-            register.is_renewed = false;
-            return None;
-        }
-        let rest = register.left.len().saturating_sub(FORGOTTEN_AT_ONCE);
-        Some(register.left.split_off(rest))
-    }
-}
-
-/// A caller that waits for the end of a task.
-struct Caller<'a> {
-    tasks: &'a AwaitedTasks,
-    id: String,
-    ended: Arc<Notify>,
-}
-
-impl Drop for Caller<'_> {
-    fn drop(&mut self) {
-        let mut register = self.tasks.register.lock();
-        let Some(awaited) = register.tasks.get_mut(&self.id) else { return };
-        awaited.callers -= 1;
-        if awaited.callers == 0 {
-            let mark = mem::take(&mut awaited.mark);
-            register.tasks.remove(&self.id);
-            if mark > 0 {
-                register.left.push((self.id.clone(), mark));
-            }
-        }
-    }
-}
 
 /// Waits until a task is over.
 pub(super) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
@@ -187,7 +65,7 @@ pub(super) async fn await_group(store: &Arc<Store>, board: &BoardName, group: &s
     if let Err(error) = timeout(limit, changed).await.unwrap_or(Ok(None)) {
         debug!(%error, "a group of a board can't be awaited");
         // The caller looks by itself then, and not in a hurry.
-        sleep_until(deadline.min(Instant::now() + notifications::LOOK_AGAIN)).await;
+        sleep_until(deadline.min(Instant::now() + LOOK_AGAIN_SOON)).await;
     }
 }
 
@@ -251,7 +129,7 @@ impl Renewing {
         self.store.upgrade()
     }
 
-    /// Ends it as decided by [`AwaitedTasks::take_left`]; another one may run already.
+    /// Ends it as decided by [`super::awaited_tasks::AwaitedTasks::take_left`]; another one may run already.
     fn end(mut self) {
         self.is_over = true;
     }
@@ -260,14 +138,14 @@ impl Renewing {
 impl Drop for Renewing {
     fn drop(&mut self) {
         if let Some(store) = self.store.upgrade().filter(|_| !self.is_over) {
-            store.notifications.awaited.register.lock().is_renewed = false;
+            store.notifications.awaited.lose_renewal();
         }
     }
 }
 
 /// Starts the renewal unless it runs.
 fn keep_renewing(store: &Arc<Store>) {
-    if mem::replace(&mut store.notifications.awaited.register.lock().is_renewed, true) {
+    if store.notifications.awaited.begin_renewal() {
         return;
     }
     let renewing = Renewing { store: Arc::downgrade(store), is_over: false };
@@ -322,46 +200,10 @@ async fn renew(store: &Store, left: &[(String, u64)]) -> Result<()> {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn all_callers_of_a_task_hear_of_its_end() {
-        let tasks = AwaitedTasks::default();
-        let (first, second, other) = (tasks.enter("a"), tasks.enter("a"), tasks.enter("b"));
-        let (one, two, three) = (first.ended.notified(), second.ended.notified(), other.ended.notified());
-        tasks.tell(["a", "unknown"].into_iter());
-        one.await;
-        two.await;
-        assert!(timeout(Duration::ZERO, three).await.is_err());
-    }
-
-    #[test]
-    fn the_store_forgets_what_no_caller_awaits_any_more_unless_it_has_ended() {
-        let tasks = AwaitedTasks::default();
-        let (ended, first, second) = (tasks.enter("ended"), tasks.enter("a"), tasks.enter("a"));
-        let marks: Vec<u64> = [&ended, &first, &second].iter().map(|caller| tasks.next_mark(&caller.id)).collect();
-        assert_eq!(marks, [1, 2, 3]);
-        tasks.tell(["ended"].into_iter());
-        drop((ended, first));
-        assert_eq!(tasks.take_left().unwrap(), [], "somebody waits still");
-        drop(second);
-        assert_eq!(tasks.take_left().unwrap(), [("a".to_owned(), 3)]);
-        assert_eq!(tasks.take_left(), None);
-        assert!(tasks.register.lock().tasks.is_empty());
-    }
-
     #[test]
     fn a_group_is_awaited_by_a_word_that_no_task_has() {
         let board = BoardName::new("b.1:x/y").unwrap();
         assert_eq!(group_key(&board, ""), "b.1:x/y|");
         assert_eq!(group_key(&board, "a \u{e9}\n|"), "b.1:x/y|6120c3a90a7c");
-    }
-
-    #[test]
-    fn callers_that_came_together_look_again_one_after_the_other() {
-        let tasks = AwaitedTasks::default();
-        let pauses: Vec<Duration> = (0..512).map(|mark| tasks.look_again(mark)).collect();
-        assert!(pauses.is_sorted_by(|one, next| one < next));
-        assert!(pauses[511] < LOOK_AGAIN * 3 / 2);
-        tasks.set_deaf(true);
-        assert_eq!(tasks.look_again(7), notifications::LOOK_AGAIN);
     }
 }

@@ -26,9 +26,10 @@ use super::{
     record::{self, write_stamp},
     reply::{array, text},
     script,
-    state::{FIRST_SIGNAL, read_stored, write_all_news, write_payload, write_signals},
+    state::{FIRST_SIGNAL, read_stored, write_all_news, write_signals},
     store::Store,
     unique,
+    values::write_payload,
 };
 
 /// The most tasks that one script reads or stores, and the most edges that one links, so that none holds the server for

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     keys::{DRAIN_FIELD, QUEUE_FIELD, RANGE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
-    record::time,
     reply::digits,
+    values::time,
 };
 
 /// A routing rule as it is stored.

@@ -6,7 +6,7 @@
 //!
 //! The `redis` crate connects again after a connection breaks. A connection that leads to a replica, or that gets no
 //! answers although the server can be reached, does not break: all lanes together leave it for a new one.
-//! `redis/connection_health.rs` decides when.
+//! `redis/connection_test.rs` decides when.
 
 use std::{
     sync::{
@@ -26,14 +26,13 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use super::{
+    address::ANSWER_WITHIN,
     connection_health::ConnectionHealth,
     failure::{is_demoted, is_passing, silent, translate},
     notifications::Notifications,
     script::Script,
 };
 
-/// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2_500);
 /// The same when it has been away for longer than that, so that callers get the error soon. Above the pause between two

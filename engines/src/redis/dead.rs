@@ -20,12 +20,13 @@ use super::{
     layout::{FACTS, REVISION_DIGITS},
     look,
     pressure::{self, TASK_BYTES},
-    record::{self, time, write_stamp},
+    record::{self, write_stamp},
     reply::{array, bytes, number, text},
     script::{self, Script},
-    state::{read_copy, status_of, write_news},
+    state::{read_copy, write_news},
     store::Store,
     unique,
+    values::{status_of, time},
 };
 
 /// The store's time, the number of copies, and the oldest of them after a revision.

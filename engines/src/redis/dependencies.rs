@@ -18,11 +18,10 @@ use redis::{Cmd, Value};
 use super::{
     failure::malformed,
     pressure,
-    record::{micros, time},
     reply::{bytes, digits, number, text},
     script,
-    state::status_of,
     store::Store,
+    values::{micros, status_of, time},
 };
 
 /// About how many bytes an edge adds, beside its two ids.

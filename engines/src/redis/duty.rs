@@ -8,10 +8,10 @@ use redis::{Cmd, Value};
 
 use super::{
     layout::DUTY,
-    record::{micros, time},
     reply::{array, digits, text},
     script,
     store::Store,
+    values::{micros, time},
 };
 
 /// Takes or renews a duty.

@@ -8,9 +8,8 @@ use jobbers_common::{
 
 use super::{
     layout::{ERROR, HISTORY},
-    record::time,
     reply::digits,
-    state::{count, part, worker},
+    values::{count, part, time, worker},
 };
 
 /// Ends the kind of an error.

@@ -3,7 +3,7 @@
 //! Scripts write `@lease.attempt` for the first and the last position of a field, `@lease.attempt.at` and
 //! `@lease.attempt.last` for one of them, `@state.fresh` for a letter and `@state.fresh.byte` for its code. [`expand`]
 //! replaces the names when a script is assembled, so names cost nothing. The Rust decoders take their ranges from the
-//! same table, by [`Layout::range`] in constants. `layout.md` is generated from it.
+//! same table, by [`Layout::range`] in constants; `layout/field.rs` says what a field is. `layout.md` is generated from it.
 #![doc = include_str!("layout.md")]
 
 use std::{fmt::Write, ops::Range};
@@ -15,98 +15,22 @@ use jobbers_common::{
 
 mod boards;
 mod codes;
+mod field;
 mod task;
 
 use self::{
     boards::{ANSWERED, BOARD_TIME, GIVEN, PICK, WHEN},
     codes::CODES,
+    field::{Field, Kind, bytes, digits, letter, number, revision, stamp, time},
     task::{AWAITED, BURIED, EDGE, ENDING_DUE, PARENTS, PIECE, PIECES, SPAN, UNKNOWN},
 };
 pub(super) use self::{
     boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
+    field::{BOARD_REVISION_DIGITS, BOARD_TIME_DIGITS, Layout, REVISION_DIGITS, STAMP_BYTES},
     task::{
         COPY, CORE, DEPENDENT, ENDING, ENTRY, ERROR, FINISHED, FRESH, HISTORY, LEASE, NEWS, RECORD, SIGNAL, TOMBSTONE,
     },
 };
-
-/// How a field is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// One letter of a group of [`CODES`], or a digit.
-    Letter,
-    /// Decimal digits, padded with zeros.
-    Digits,
-    /// A time in microseconds, 16 digits; zeros: none.
-    Time,
-    /// A time in microseconds, 7 bytes with the highest first; zeros: none.
-    Stamp,
-    /// A number, in bytes with the highest first.
-    Number,
-    /// Bytes as they are.
-    Bytes,
-}
-
-/// A field of a string.
-#[derive(Debug)]
-pub(super) struct Field {
-    name: &'static str,
-    width: usize,
-    kind: Kind,
-    #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
-    meaning: &'static str,
-}
-
-const fn letter(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, width: 1, kind: Kind::Letter, meaning }
-}
-
-const fn stamp(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, width: STAMP_BYTES, kind: Kind::Stamp, meaning }
-}
-
-const fn time(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, width: 16, kind: Kind::Time, meaning }
-}
-
-const fn digits(name: &'static str, width: usize, meaning: &'static str) -> Field {
-    Field { name, width, kind: Kind::Digits, meaning }
-}
-
-const fn revision(name: &'static str, meaning: &'static str) -> Field {
-    digits(name, REVISION_DIGITS, meaning)
-}
-
-const fn number(name: &'static str, width: usize, meaning: &'static str) -> Field {
-    Field { name, width, kind: Kind::Number, meaning }
-}
-
-const fn bytes(name: &'static str, width: usize, meaning: &'static str) -> Field {
-    Field { name, width, kind: Kind::Bytes, meaning }
-}
-
-/// The width of a [`Kind::Stamp`].
-pub(super) const STAMP_BYTES: usize = 7;
-/// Records of more bytes than this are read before they are deleted: freeing them is work that pruning must count.
-const UNREAD_BYTES: usize = 4_096;
-/// The width of revisions, fences and positions.
-pub(super) const REVISION_DIGITS: usize = 15;
-/// The width of times of boards, and of their owners.
-pub(super) const BOARD_TIME_DIGITS: usize = 20;
-/// The width of revisions of boards.
-pub(super) const BOARD_REVISION_DIGITS: usize = 16;
-
-/// A string: its fields in order, from its first byte, and the rest that follows them.
-#[derive(Debug)]
-pub(super) struct Layout {
-    name: &'static str,
-    #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
-    what: &'static str,
-    fields: &'static [Field],
-    /// Whether [`CORE`] follows.
-    has_core: bool,
-    #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
-    rest: &'static str,
-}
 
 const SAID: Layout = Layout {
     name: "said",
@@ -321,73 +245,24 @@ const OUTCOME: Layout = Layout {
            delay; of all but `completed` perhaps `;` and a span",
 };
 
-const fn is_same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut place = 0;
-    while place < a.len() {
-        if a[place] != b[place] {
-            return false;
+/// The range of a field of a string, including those of the core.
+fn find(layout: &Layout, name: &str) -> Option<Range<usize>> {
+    let mut start = 0;
+    for field in layout.fields {
+        if field.name == name {
+            return Some(start..start + field.width);
         }
-        place += 1;
+        start += field.width;
     }
-    true
-}
-
-impl Layout {
-    /// The range of a field; for constants.
-    ///
-    /// # Panics
-    /// If the field does not exist: then the program does not build.
-    pub(super) const fn range(&self, name: &str) -> Range<usize> {
-        let (mut place, mut start) = (0, 0);
-        while place < self.fields.len() {
-            let field = &self.fields[place];
-            if is_same(field.name, name) {
-                return start..start + field.width;
-            }
-            start += field.width;
-            place += 1;
+    match name {
+        "rest" if !layout.has_core => Some(start..start),
+        "core" if layout.has_core => Some(start..start),
+        "queue" if layout.has_core || layout.name == CORE.name => {
+            let end = if layout.has_core { start + CORE.len() } else { start };
+            Some(end..end)
         }
-        panic!("no such field")
-    }
-
-    /// The position of a field of one byte.
-    pub(super) const fn place(&self, name: &str) -> usize {
-        self.range(name).start
-    }
-
-    /// The total length of the fields.
-    pub(super) const fn len(&self) -> usize {
-        let (mut place, mut length) = (0, 0);
-        while place < self.fields.len() {
-            length += self.fields[place].width;
-            place += 1;
-        }
-        length
-    }
-
-    /// The range of a field, including those of the core.
-    fn find(&self, name: &str) -> Option<Range<usize>> {
-        let mut start = 0;
-        for field in self.fields {
-            if field.name == name {
-                return Some(start..start + field.width);
-            }
-            start += field.width;
-        }
-        match name {
-            "rest" if !self.has_core => Some(start..start),
-            "core" if self.has_core => Some(start..start),
-            "queue" if self.has_core || self.name == CORE.name => {
-                let end = if self.has_core { start + CORE.len() } else { start };
-                Some(end..end)
-            }
-            _ if self.has_core => CORE.find(name).map(|range| start + range.start..start + range.end),
-            _ => None,
-        }
+        _ if layout.has_core => find(&CORE, name).map(|range| start + range.start..start + range.end),
+        _ => None,
     }
 }
 
@@ -424,7 +299,7 @@ fn meaning_of(name: &str) -> Option<String> {
     if let Some(literal) = literal {
         return Some(format!("'{literal}'"));
     }
-    let range = LAYOUTS.iter().find(|layout| layout.name == group)?.find(field)?;
+    let range = find(LAYOUTS.iter().find(|layout| layout.name == group)?, field)?;
     match form {
         None if range.is_empty() => None,
         None => Some(format!("{}, {}", range.start + 1, range.end)),
@@ -433,6 +308,9 @@ fn meaning_of(name: &str) -> Option<String> {
         Some(_) => None,
     }
 }
+
+/// Records of more bytes than this are read before they are deleted: freeing them is work that pruning must count.
+const UNREAD_BYTES: usize = 4_096;
 
 /// Numbers of the one counter are microseconds from here, in September 2020. So they stay below 10^15, and exact in a score,
 /// until the year 2052.

@@ -1,10 +1,10 @@
 //! Messages that the server pushes, and the callers in this process that wait for them.
 //!
 //! A message can be missed when a connection breaks. Workers do not rely on messages: they look again after at most
-//! [`LOOK_AGAIN`]. Callers that wait for the end of a task look again once messages arrive again (`awaiting.rs`).
+//! [`super::awaited_tasks::LOOK_AGAIN_SOON`]. Callers that wait for the end of a task look again once messages arrive again (`awaiting.rs`).
 //! A message carries no facts; it only wakes the caller to look.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use jobbers_common::name::{QueueName, WorkerId};
 use parking_lot::Mutex;
@@ -14,10 +14,8 @@ use redis::{
 };
 use tokio::sync::Notify;
 
-use super::awaiting::AwaitedTasks;
+use super::awaited_tasks::AwaitedTasks;
 
-/// How long a caller waits before looking again, in case a message was missed.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// From this number of workers on, those without a waiting call are forgotten: each start of a worker brings a new id.
 const MANY_WORKERS: usize = 4_096;
 /// Channels that a process listens to.
@@ -117,6 +115,8 @@ fn sleeper<'a>(sleepers: &'a mut HashMap<String, Sleeper>, worker: &WorkerId) ->
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn message(text: &str) -> PushInfo {

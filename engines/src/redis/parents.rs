@@ -10,8 +10,8 @@ use super::{
     failure::malformed,
     reply::{array, bytes, number, text, tuple},
     script,
-    state::{read_payload, status_of},
     store::Store,
+    values::{read_payload, status_of},
 };
 
 /// Reads predecessors of a task.

@@ -8,10 +8,10 @@ use redis::{Cmd, Value};
 
 use super::{
     connection::Build,
-    record::micros,
     reply::{number, tuple},
     script::{self, Script},
     store::Store,
+    values::micros,
 };
 
 /// The space of a task besides its payload, in bytes, roughly.

@@ -11,11 +11,11 @@ use redis::{Cmd, Value};
 use super::{
     arrange, pressure,
     queues::{self, From, Queues},
-    record::micros,
     reply::{array, number, text, tuple},
     script,
     state::{Seen, read_view},
     store::Store,
+    values::micros,
 };
 
 /// The number of queues that one script checks.

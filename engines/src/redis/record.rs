@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     layout::{CORE, ENDING, FRESH, LEASE, Layout, RECORD, STAMP_BYTES, SUSPICION_STEP},
     reply::digits,
-    state::{read_payload, status_of, worker},
+    values::{read_payload, status_of, worker},
 };
 
 /// The open part: name, version, content type unless JSON, trace, overrides if there are any.
@@ -350,16 +350,6 @@ impl Record {
             standing,
         })
     }
-}
-
-/// A point in time in digits.
-pub(super) fn time(text: &[u8]) -> Result<Timestamp> {
-    Ok(Timestamp::from_micros(i64::try_from(digits(text)?).unwrap_or(i64::MAX)))
-}
-
-/// Whole microseconds, in digits.
-pub(super) fn micros(duration: Duration) -> String {
-    jobbers_common::time::micros(duration).to_string()
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ use super::{
     failure::malformed,
     layout::{REVISION_DIGITS, SCHEDULE},
     pressure::{self, TASK_BYTES},
-    record::time,
     reply::{array, bytes, digits, text},
     script,
     store::Store,
     submit::one::One,
+    values::time,
     workflows::Put,
 };
 

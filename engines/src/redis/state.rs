@@ -21,8 +21,9 @@ use redis::Value;
 use super::{
     errors::read_errors,
     layout::{COPY, DEPENDENT, KEPT, NEWS, SIGNAL},
-    record::{Record, Standing, time},
+    record::{Record, Standing},
     reply::{array, bytes, digits, text, tuple},
+    values::{part, read_payload, some_time, status_of, worker, write_payload},
 };
 
 /// The first byte of news that contain a span.
@@ -30,34 +31,6 @@ const HAS_SPAN: u8 = b'T';
 
 fn corrupt(what: &str) -> Error {
     Error::Corrupt(format!("a task's {what} can't be read"))
-}
-
-/// A slice, or an error.
-pub(super) fn part<'a>(
-    from: &'a [u8],
-    range: impl std::slice::SliceIndex<[u8], Output = [u8]>,
-    what: &str,
-) -> Result<&'a [u8]> {
-    from.get(range).ok_or_else(|| corrupt(what))
-}
-
-/// A number in digits as a count.
-pub(super) fn count(text: &[u8]) -> Result<u32> {
-    u32::try_from(digits(text)?).map_err(|_| corrupt("count"))
-}
-
-/// A worker's name; an empty one is none.
-pub(super) fn worker(name: &[u8]) -> Result<Option<WorkerId>> {
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let name = std::str::from_utf8(name).map_err(|_| corrupt("worker"))?;
-    WorkerId::new(name).map(Some).map_err(|_| corrupt("worker"))
-}
-
-/// A time; zeros are none.
-fn some_time(digits: &[u8]) -> Result<Option<Timestamp>> {
-    time(digits).map(|at| (at.as_micros() != 0).then_some(at))
 }
 
 /// What is stored beside the record: the heartbeat of a running attempt, and what ended attempts left.
@@ -96,27 +69,6 @@ impl SideFields {
             checkpoint: read_payload(&from[checkpoint_at..])?,
         })
     }
-}
-
-/// Writes a result or a checkpoint: nothing for none, else the content type, a line feed, and the bytes.
-pub(super) fn write_payload(payload: Option<&Payload>, into: &mut Vec<u8>) {
-    if let Some(payload) = payload {
-        into.extend_from_slice(payload.content_type.as_deref().unwrap_or_default().as_bytes());
-        into.push(b'\n');
-        into.extend_from_slice(&payload.bytes);
-    }
-}
-
-pub(super) fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
-    if from.is_empty() {
-        return Ok(None);
-    }
-    let end = from.iter().position(|byte| *byte == b'\n').ok_or_else(|| corrupt("payload"))?;
-    let content_type = std::str::from_utf8(&from[..end]).map_err(|_| corrupt("content type"))?;
-    Ok(Some(Payload {
-        content_type: (!content_type.is_empty()).then(|| content_type.into()),
-        bytes: from[end + 1..].to_vec().into(),
-    }))
 }
 
 /// A task with its place in the list, for the cursor.
@@ -234,14 +186,6 @@ fn read_edge(edge: &[u8]) -> Result<Dependency> {
 fn read_id(bytes: &[u8]) -> Result<TaskId> {
     let text = std::str::from_utf8(bytes).map_err(|_| corrupt("dependencies"))?;
     TaskId::new(text).map_err(|_| corrupt("dependencies"))
-}
-
-/// The status of a stored digit.
-pub(super) fn status_of(digit: &[u8]) -> Result<Status> {
-    match digit {
-        [digit] => Status::from_code(digit.wrapping_sub(b'0')).ok_or_else(|| corrupt("status")),
-        _ => Err(corrupt("status")),
-    }
 }
 
 /// A task from its record, its news, and the end of its lease.

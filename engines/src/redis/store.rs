@@ -26,7 +26,7 @@ use super::{
     reply::{number, tuple},
     script::{self, Script},
 };
-use crate::{OpenOptions, announce};
+use crate::options::{OpenOptions, announce};
 
 /// A store on a server.
 pub(super) struct Store {

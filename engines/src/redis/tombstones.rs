@@ -9,11 +9,11 @@ use redis::{Cmd, Value};
 
 use super::{
     layout::TOMBSTONE,
-    record::{stamp, time},
+    record::stamp,
     reply::{bytes, number, tuple},
     script,
-    state::{part, status_of},
     store::Store,
+    values::{part, status_of, time},
 };
 
 /// The tombstone of a task.

@@ -18,16 +18,16 @@ use tracing::warn;
 use ulid::Ulid;
 
 use super::{
-    connection::ANSWER_WITHIN,
+    address::ANSWER_WITHIN,
     errors::write_failure,
     failure::malformed,
     keep::{read_lost, read_reclaimed},
     look,
-    record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
-    state::{NotHandedOut, read_claims, status_of, write_payload},
+    state::{NotHandedOut, read_claims},
     store::Store,
+    values::{micros, status_of, time, write_payload},
 };
 
 /// Runs one cycle. If a frozen server runs a claim after its caller stopped waiting, the claim leases nothing, because

@@ -19,11 +19,10 @@ use super::{
     keys,
     layout::{REVISION_DIGITS, RUN},
     pressure,
-    record::time,
     reply::{array, bytes, digits, number, text},
     script,
-    state::status_of,
     store::Store,
+    values::{status_of, time},
 };
 
 /// A revision as the scripts compare it.

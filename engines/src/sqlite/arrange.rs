@@ -15,11 +15,13 @@ use serde::Serialize;
 
 use super::{
     catalog::{ANY_VERSION, Catalog},
-    due::Chore,
+    chore::Chore,
     error::OrStore,
     finished::{self, Walk},
-    gates, prune, registered, row, sql,
-    step::{Notification, Step},
+    gates,
+    ledger::Notification,
+    prune, registered, row, sql,
+    step::Step,
     waiting_bytes,
 };
 

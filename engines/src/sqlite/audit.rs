@@ -4,195 +4,26 @@
 //! whose pages are damaged: there the damage may cause the findings, and a write may overwrite what a rescue could
 //! still read. The cursor carries this knowledge on from the check of the file, which comes first.
 
-use jobbers_common::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result};
+use jobbers_common::engine::{AuditRequest, Audited, Error, Flaw, Result};
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
+use self::piece::{BESIDE, DAMAGED, Look, Mend, Piece};
 use super::{
     boards::audit as boards,
-    dependency, due,
+    chore::Chore,
+    dependency::inspect,
+    due,
     error::{OrStore, corrupt},
-    gates, row, sql,
+    gates, prune, record, row, sql,
     step::Step,
     view::View,
     waiting_bytes,
 };
 
-/// The side tables of tasks: name, the statement that checks them, and the one that deletes an entry. What
-/// holds predecessors is checked once more: its tasks must not be over, else the predecessors are released.
-const BESIDE: [(&str, &str, &str); 14] = [
-    ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
-    ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
-    ("failure", sql::AUDIT_FAILURES, sql::DELETE_FAILURES),
-    ("stranger", sql::AUDIT_STRANGERS, sql::FORGET_STRANGER),
-    ("uniqueness", sql::AUDIT_UNIQUENESS, sql::DELETE_UNIQUENESS),
-    ("unique_key", sql::AUDIT_UNIQUE_KEYS, sql::DELETE_UNIQUE_KEYS),
-    ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),
-    ("dependency", sql::AUDIT_DEPENDENCIES, sql::DELETE_DEPENDENCIES),
-    ("dependent", sql::AUDIT_DEPENDENTS, sql::DELETE_DEPENDENTS),
-    ("external_signal", sql::AUDIT_SIGNALS, sql::DELETE_SIGNALS),
-    ("parent", sql::AUDIT_PARENTS, sql::DELETE_PARENTS),
-    ("holder", sql::AUDIT_HOLDERS, sql::RELEASE_PARENTS),
-    ("held_result", sql::AUDIT_HELD_RESULTS, sql::DELETE_HELD_RESULT),
-    ("board_label", sql::AUDIT_BOARD_LABELS, sql::DELETE_BOARD_LABELS),
-];
+pub(super) mod piece;
 
 /// How many lines of SQLite's own check are reported for each table.
 const MOST_SAID: usize = 10;
-/// The prefix of a cursor once the file is known to be damaged.
-const DAMAGED: &str = "damaged|";
-
-/// The part that one call checks, and where it continues.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// The table after the one of this name.
-    File(String),
-    /// Tasks after this key.
-    Tasks(i64),
-    /// Entries of a table of [`BESIDE`], of tasks after this key.
-    Beside(usize, i64),
-    /// Gates of this queue after the one of this name, or of the next queue that has any.
-    Gates(i64, String),
-    /// The queue after the one of this key.
-    Counts(i64),
-    /// Tasks of boards after this key.
-    BoardTasks(i64),
-    /// The board after the one of this key.
-    Boards(i64),
-}
-
-impl Piece {
-    const START: Self = Self::File(String::new());
-
-    fn write(&self) -> String {
-        match self {
-            Self::File(table) => format!("file|{table}"),
-            Self::Tasks(key) => format!("tasks|{key}"),
-            Self::Beside(place, key) => format!("{}|{key}", BESIDE[*place].0),
-            Self::Gates(queue, gate) => format!("gates|{queue}|{gate}"),
-            Self::Counts(key) => format!("counts|{key}"),
-            Self::BoardTasks(key) => format!("board_tasks|{key}"),
-            Self::Boards(key) => format!("boards|{key}"),
-        }
-    }
-
-    fn read(cursor: &str) -> Option<Self> {
-        let (what, after) = cursor.split_once('|')?;
-        let key = || after.parse().ok();
-        match what {
-            "file" => Some(Self::File(after.to_owned())),
-            "tasks" => Some(Self::Tasks(key()?)),
-            "counts" => Some(Self::Counts(key()?)),
-            "board_tasks" => Some(Self::BoardTasks(key()?)),
-            "boards" => Some(Self::Boards(key()?)),
-            "gates" => {
-                let (queue, gate) = after.split_once('|')?;
-                Some(Self::Gates(queue.parse().ok()?, gate.to_owned()))
-            }
-            table => Some(Self::Beside(BESIDE.iter().position(|(known, ..)| *known == table)?, key()?)),
-        }
-    }
-
-    /// The subject of the piece.
-    fn subject(&self) -> &str {
-        match self {
-            Self::File(_) => "file",
-            Self::Tasks(_) => "task",
-            Self::Beside(place, _) => BESIDE[*place].0,
-            Self::Gates(..) => "gate",
-            Self::Counts(_) => "tally",
-            Self::BoardTasks(_) => "board_task",
-            Self::Boards(_) => "board",
-        }
-    }
-
-    /// Where to continue if the rest of this piece can't be read.
-    fn skipped(&self, view: &View<'_>) -> Option<Self> {
-        match self {
-            Self::File(_) => Some(Self::Tasks(0)),
-            Self::Tasks(_) => Some(Self::Beside(0, 0)),
-            Self::Beside(place, _) if place + 1 < BESIDE.len() => Some(Self::Beside(place + 1, 0)),
-            Self::Beside(..) => Some(Self::Gates(0, String::new())),
-            Self::Gates(queue, _) => {
-                // A queue that can't be read ends the walk over queues.
-                let next = view.next_queue(*queue).unwrap_or_default();
-                Some(next.map_or(Self::Counts(0), |(next, _)| Self::Gates(next, String::new())))
-            }
-            Self::Counts(after) => {
-                let next = view.next_queue(*after).unwrap_or_default();
-                Some(next.map_or(Self::BoardTasks(0), |(queue, _)| Self::Counts(queue)))
-            }
-            Self::BoardTasks(_) => Some(Self::Boards(0)),
-            // A board that can't be read ends the walk over boards.
-            Self::Boards(_) => None,
-        }
-    }
-}
-
-/// How a finding is repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mend {
-    /// Delete the entry of a table of [`BESIDE`] for this task.
-    Delete(usize, i64),
-    /// Make claims look at the gates of a queue again.
-    LookAnew(i64),
-    /// Count the tasks of a queue again.
-    Recount(i64),
-    /// Count the bytes that wait in a queue again.
-    RecountBytes(i64),
-    /// Make the chores look at a queue.
-    LookForDue(i64),
-    /// Signal the finished predecessors of a waiting task.
-    Signal(i64),
-    /// Store the labels again by which a task of a board is found.
-    Relabel(i64),
-    /// Count the tasks of a board again.
-    CountBoard(i64),
-    /// Rebuild the indexes of `task`.
-    Reindex,
-}
-
-/// A checked piece: the findings, and how each is repaired if it can be.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Look {
-    pub(super) looked_at: u64,
-    findings: Vec<(Finding, Option<Mend>)>,
-    pub(super) next: Option<Piece>,
-    /// Pages of the file were found damaged, now or earlier in this audit.
-    is_damaged: bool,
-}
-
-impl Look {
-    /// Notes what does not agree.
-    pub(super) fn note(
-        &mut self,
-        flaw: Flaw,
-        subject: impl Into<String>,
-        detail: impl Into<String>,
-        mend: Option<Mend>,
-    ) {
-        let finding = Finding { flaw, subject: subject.into(), detail: detail.into(), repaired: false };
-        self.findings.push((finding, mend));
-    }
-
-    /// Notes a problem of the file itself.
-    fn note_damage(&mut self, subject: &str, detail: impl Into<String>) {
-        self.note(Flaw::FileDamaged, subject, detail, None);
-        self.is_damaged = true;
-    }
-
-    /// Whether any finding can be repaired.
-    pub(super) fn can_be_mended(&self) -> bool {
-        !self.is_damaged && self.findings.iter().any(|(_, mend)| mend.is_some())
-    }
-
-    pub(super) fn into_audited(self) -> Audited {
-        Audited {
-            looked_at: self.looked_at,
-            findings: self.findings.into_iter().map(|(finding, _)| finding).collect(),
-            next: self.next.map(|piece| format!("{}{}", if self.is_damaged { DAMAGED } else { "" }, piece.write())),
-        }
-    }
-}
 
 /// Checks one piece. A part that can't be read because of damage is a finding, and the next piece follows.
 pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
@@ -279,7 +110,7 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
             continue;
         }
         let mut tasks = whole.query([key]).or_store()?;
-        let read = tasks.next().or_store()?.map_or_else(|| Err(corrupt("a task", "gone")), |it| row::task(it, view));
+        let read = tasks.next().or_store()?.map_or_else(|| Err(corrupt("a task", "gone")), |it| record::task(it, view));
         if let Err(error) = read {
             look.note(Flaw::Unreadable, &id, error.to_string(), None);
         }
@@ -287,7 +118,7 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
             look.note(Flaw::ParametersLost, &id, "its parameters are gone", None);
         }
         if found.get(4).or_store()?
-            && let Some((detail, can_be_mended)) = dependency::find_flaw(view, key)?
+            && let Some((detail, can_be_mended)) = inspect::find_flaw(view, key)?
         {
             look.note(Flaw::Unplaced, id, detail, can_be_mended.then_some(Mend::Signal(key)));
         }
@@ -349,6 +180,28 @@ fn miscounted(view: &View<'_>, queue: i64) -> Result<Vec<(u8, i64, i64)>> {
     rows.collect::<rusqlite::Result<_>>().or_store()
 }
 
+/// Whether a chore has work in a queue and would not look at it in time.
+fn is_overlooked(view: &View<'_>, queue: i64) -> Result<bool> {
+    for chore in Chore::ALL {
+        let first = match chore {
+            Chore::Promote => {
+                view.prepare(sql::NEXT_DUE)?.query_row([queue], |row| row.get(0)).optional().or_store()?
+            }
+            Chore::Reclaim => {
+                view.prepare(sql::NEXT_EXPIRY)?.query_row([queue], |row| row.get(0)).optional().or_store()?
+            }
+            Chore::Prune => prune::next_past_retention(view, queue, &view.catalog.retention(queue))?,
+        };
+        let Some(first): Option<i64> = first else { continue };
+        let mut noted = view.prepare(sql::FIND_DUE)?;
+        let noted: Option<i64> = noted.query_row((chore.code(), queue), |row| row.get(0)).optional().or_store()?;
+        if noted.is_none_or(|noted| noted > first) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The counts of one queue.
 fn counts(view: &View<'_>, after: i64) -> Result<Look> {
     let Some((queue, name)) = view.next_queue(after)? else {
@@ -359,7 +212,7 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
         let detail = format!("{tallied} tasks are counted as {} and {found} are there", row::status(code)?);
         look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::Recount(queue)));
     }
-    if due::is_overlooked(view, queue)? {
+    if is_overlooked(view, queue)? {
         let detail = "a chore has something to do in it, and would not look";
         look.note(Flaw::Misplaced, name.as_str(), detail, Some(Mend::LookForDue(queue)));
     }
@@ -410,7 +263,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
                 step.prepare(sql::PUT_TALLY)?.execute((queue, code, found)).or_store()?;
             }
         }
-        Mend::Signal(task) => dependency::mend(step, task)?,
+        Mend::Signal(task) => inspect::mend(step, task)?,
         Mend::LookForDue(queue) => due::look_again(step, queue)?,
         Mend::RecountBytes(queue) => waiting_bytes::recount(step, queue)?,
         Mend::Relabel(task) => boards::relabel(step, task)?,
@@ -418,31 +271,4 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
         Mend::Reindex => step.conn.execute_batch("REINDEX task").or_store()?,
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_says_where_to_go_on() {
-        let beside = (0..BESIDE.len()).map(|place| Piece::Beside(place, 7));
-        for piece in [
-            Piece::START,
-            Piece::File("task".to_owned()),
-            Piece::Tasks(9),
-            Piece::Gates(3, "ka|b".to_owned()),
-            Piece::Counts(3),
-            Piece::BoardTasks(5),
-            Piece::Boards(2),
-        ]
-        .into_iter()
-        .chain(beside)
-        {
-            assert_eq!(Piece::read(&piece.write()), Some(piece));
-        }
-        for foreign in ["", "tasks", "tasks|x", "gates|3", "gates|x|k", "elsewhere|1", "failure|"] {
-            assert_eq!(Piece::read(foreign), None, "{foreign}");
-        }
-    }
 }

@@ -20,8 +20,9 @@ use jobbers_common::{
 use rusqlite::{OptionalExtension, params};
 
 use super::{
-    SqliteEngine, boards, dead, dependency,
-    due::Chore,
+    SqliteEngine, boards,
+    chore::Chore,
+    dead, dependency,
     error::{OrStore, corrupt},
     look, parents,
     quota::TASK_BYTES,
@@ -35,7 +36,7 @@ use super::{
 #[async_trait]
 impl Backup for SqliteEngine {
     async fn settle_edges(&self) -> Result<()> {
-        while self.writer.run(SIGNALS_A_STEP, dependency::settle_some).await? {}
+        while self.writer.run(SIGNALS_A_STEP, backlog::settle_some).await? {}
         Ok(())
     }
 
@@ -56,8 +57,8 @@ impl Backup for SqliteEngine {
     async fn link(&self, tasks: Vec<Edges>) -> Result<u64> {
         validate_link(&tasks)?;
         let edges = tasks.iter().map(|task| task.waits_for.len()).sum();
-        let linked = self.writer.run(edges, move |step| dependency::link_restored(step, &tasks)).await?;
-        while self.writer.run(DEPENDENCIES_A_PIECE, dependency::pieces::link_some).await? {}
+        let linked = self.writer.run(edges, move |step| link::link_restored(step, &tasks)).await?;
+        while self.writer.run(DEPENDENCIES_A_PIECE, pieces::link_some).await? {}
         Ok(linked)
     }
 
@@ -135,7 +136,7 @@ fn restore_one(step: &mut Step<'_>, stored: &StoredTask) -> Result<Restored> {
         }
     }
     if let Some(dependencies) = &task.dependencies {
-        dependency::restore(step, key, dependencies)?;
+        link::restore(step, key, dependencies)?;
     }
     if !task.status.is_finished() {
         parents::restore(step, key, 0, parents.iter())?;

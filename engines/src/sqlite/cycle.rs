@@ -14,11 +14,11 @@ use rusqlite::{OptionalExtension, Row};
 use tracing::warn;
 
 use super::{
-    dependency,
-    due::Chore,
+    chore::Chore,
+    dependency::{backlog, signals},
     error::OrStore,
     expiry::{self, MAX_EXPIRED, is_late},
-    gates::{self, GateFields},
+    gates::{self, fields::GateFields},
     limits::Room,
     losses, maintain,
     row::Columns,
@@ -47,18 +47,18 @@ pub(super) fn weight(cycle: &Cycle) -> usize {
 pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     step.waiters.unregister(&cycle.worker);
     let settled = settle::settle(step, &cycle.settlements)?;
-    dependency::signal_all(step)?;
+    signals::signal_all(step)?;
     let mut reply = CycleReply { settled, ..CycleReply::default() };
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0) {
         let queues = step.known(claim.queues.iter().map(|it| &it.queue))?;
         maintain::promote_due(step, &queues, MAINTAIN_LIMIT)?;
         reply.reclaimed = maintain::reclaim_expired(step, &queues, MAINTAIN_LIMIT)?;
-        dependency::signal_all(step)?;
-        dependency::work_off(step)?;
+        signals::signal_all(step)?;
+        backlog::work_off(step)?;
         let ready = claim_ready(step, &cycle.worker, claim)?;
         (reply.claimed, reply.expired, reply.more) = (ready.claimed, ready.expired, ready.more);
         if !reply.expired.is_empty() {
-            dependency::signal_all(step)?;
+            signals::signal_all(step)?;
         }
         if !reply.more {
             let due = next_due(step, &queues)?;
@@ -119,7 +119,7 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
             while left > 0 {
                 let dropped = taker.expired.len();
                 let open = match &mut gates {
-                    Some(gates) => gates.make_way(step, left, &mut taker)?,
+                    Some(gates) => gates.make_way(step, left, |step, key| taker.drop_expired(step, key))?,
                     None => left,
                 };
                 left -= taker.take(step, open)?;

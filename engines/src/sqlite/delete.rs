@@ -10,7 +10,7 @@ use jobbers_common::{
 };
 
 use super::{
-    dependency,
+    dependency::ends,
     find::{Found, find},
     removal::{self, Doomed},
     step::Step,
@@ -19,7 +19,7 @@ use super::{
 /// Deletes tasks by their ids, unless they run: as many as one step may, from the first on, and at least one. Returns an answer
 /// for each of these.
 pub(super) fn tasks(step: &mut Step<'_>, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
-    let ids = &ids[..dependency::count_ids_in_bounds(step, ids)?];
+    let ids = &ids[..ends::count_ids_in_bounds(step, ids)?];
     let (mut doomed, mut answers, mut seen) = (Vec::new(), Vec::with_capacity(ids.len()), HashSet::new());
     for id in ids {
         let found = if seen.insert(id) { find(step, id)? } else { None };
@@ -33,7 +33,7 @@ pub(super) fn tasks(step: &mut Step<'_>, ids: &[TaskId], cascade: bool) -> Resul
             }
         });
     }
-    dependency::note_withdrawn(step, &doomed, End::Deleted { cascade })?;
+    ends::note_withdrawn(step, &doomed, End::Deleted { cascade })?;
     removal::remove(step, &doomed)?;
     Ok(answers)
 }

@@ -6,28 +6,7 @@
 use jobbers_common::engine::Result;
 use rusqlite::OptionalExtension;
 
-use super::{error::OrStore, prune, sql, step::Step, view::View};
-
-/// A chore for tasks whose time has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Chore {
-    /// Scheduled tasks join their queues.
-    Promote,
-    /// Expired leases are taken back.
-    Reclaim,
-    /// Finished tasks are deleted, by the retention of their queue.
-    Prune,
-}
-
-impl Chore {
-    /// All, in the order of their stored numbers.
-    pub(super) const ALL: [Self; 3] = [Self::Promote, Self::Reclaim, Self::Prune];
-
-    /// The stored number.
-    pub(super) const fn code(self) -> u8 {
-        self as u8
-    }
-}
+use super::{chore::Chore, error::OrStore, sql, step::Step};
 
 /// The queues in which a chore may have work by now, the longest due first.
 pub(super) fn queues(step: &mut Step<'_>, chore: Chore, limit: usize) -> Result<Vec<i64>> {
@@ -64,28 +43,6 @@ pub(super) fn next_expiry(step: &Step<'_>, queue: i64) -> Result<Option<i64>> {
 
 fn next(step: &Step<'_>, sql: &str, queue: i64) -> Result<Option<i64>> {
     step.prepare(sql)?.query_row([queue], |row| row.get(0)).optional().or_store()
-}
-
-/// Whether a chore has work in a queue and would not look at it in time.
-pub(super) fn is_overlooked(view: &View<'_>, queue: i64) -> Result<bool> {
-    for chore in Chore::ALL {
-        let first = match chore {
-            Chore::Promote => {
-                view.prepare(sql::NEXT_DUE)?.query_row([queue], |row| row.get(0)).optional().or_store()?
-            }
-            Chore::Reclaim => {
-                view.prepare(sql::NEXT_EXPIRY)?.query_row([queue], |row| row.get(0)).optional().or_store()?
-            }
-            Chore::Prune => prune::next_past_retention(view, queue, &view.catalog.retention(queue))?,
-        };
-        let Some(first): Option<i64> = first else { continue };
-        let mut noted = view.prepare(sql::FIND_DUE)?;
-        let noted: Option<i64> = noted.query_row((chore.code(), queue), |row| row.get(0)).optional().or_store()?;
-        if noted.is_none_or(|noted| noted > first) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Makes every chore look at a queue.

@@ -10,12 +10,11 @@ use rusqlite::Row;
 
 use super::{
     error::{OrStore, corrupt},
+    failures::note_failure,
     find::find,
     maintain::read_lost,
     moves::{self, Ending},
-    row,
-    settle::note_failure,
-    sql,
+    row, sql,
     step::Step,
 };
 

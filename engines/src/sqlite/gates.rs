@@ -20,18 +20,19 @@ use jobbers_common::{
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use self::fields::GateFields;
 use self::state::{GateState, RunningByName, Shut};
 use super::{
-    cycle::QueueClaim,
     error::OrStore,
     expiry::is_late,
-    find::Found,
+    ledger::Notification,
     sql,
-    step::{Notification, Step},
+    step::Step,
     unknown::{self, Refused},
     view::View,
 };
 
+pub(super) mod fields;
 mod state;
 
 /// For how many tasks one claim checks gates, and how many it lets return.
@@ -45,31 +46,6 @@ const MAX_GATES: usize = 100;
 
 /// Where `next_gated` has a task's overrides, `ready_at` and `started_at`.
 const EXPIRY_COLUMNS: [usize; 3] = [4, 5, 6];
-
-/// The fields that decide which gates a task has.
-pub(super) struct GateFields {
-    name: Option<TaskName>,
-    key: Option<ConcurrencyKey>,
-    version: u32,
-}
-
-impl GateFields {
-    /// Reads a name, a key and a version from three columns. A value that can't be read holds nothing back.
-    pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
-        let (name, key): (String, Option<String>) = (row.get(at)?, row.get(at + 1)?);
-        let key = key.and_then(|key| ConcurrencyKey::new(key).ok());
-        Ok(Self { name: TaskName::new(name).ok(), key, version: row.get(at + 2)? })
-    }
-
-    /// Whether the task is of this kind.
-    pub(super) fn is_of(&self, kind: &TaskKind) -> bool {
-        self.version == kind.version && self.name.as_ref() == Some(&kind.name)
-    }
-
-    fn gates(&self, config: &QueueConfig) -> Vec<(Gate, GateLimits)> {
-        self.name.as_ref().map_or_else(Vec::new, |name| config.gates_of(name, self.key.as_ref()).collect())
-    }
-}
 
 fn exists(conn: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Result<bool> {
     conn.prepare_cached(sql).or_store()?.query_row(parameters, |row| row.get(0)).or_store()
@@ -86,18 +62,18 @@ fn forget_due(step: &Step<'_>, queue: i64, gate: &str) -> Result<()> {
 }
 
 /// A running task is about to stop: its gates may let another one pass.
-pub(super) fn note_ended(step: &mut Step<'_>, found: &Found) -> Result<()> {
-    if found.status != Status::Started {
+pub(super) fn note_ended(step: &mut Step<'_>, key: i64, queue: i64, status: Status) -> Result<()> {
+    if status != Status::Started {
         return Ok(());
     }
-    let Some(config) = step.catalog().gated.get(&found.queue).cloned() else { return Ok(()) };
+    let Some(config) = step.catalog().gated.get(&queue).cloned() else { return Ok(()) };
     let mut statement = step.prepare(sql::GATES_OF_TASK)?;
-    let fields = statement.query_row([found.key], |row| GateFields::read(row, 0)).or_store()?;
+    let fields = statement.query_row([key], |row| GateFields::read(row, 0)).or_store()?;
     for (gate, _) in fields.gates(&config) {
         let code = gate.code();
-        if exists(step.conn, sql::IS_AWAITED, (found.queue, &code))? {
-            set_due(step, found.queue, &code, step.now)?;
-            step.ledger.notifications.push(Notification::Ready(found.queue));
+        if exists(step.conn, sql::IS_AWAITED, (queue, &code))? {
+            set_due(step, queue, &code, step.now)?;
+            step.ledger.notifications.push(Notification::Ready(queue));
         }
     }
     Ok(())
@@ -242,10 +218,15 @@ impl Gates {
         self.refused.leaves(fields).is_some()
     }
 
-    /// Sets aside tasks that may not start, and drops those that have expired, until `wanted` tasks at the queue's front
+    /// Sets aside tasks that may not start, and has `drop_expired` drop those that have expired, until `wanted` tasks at the queue's front
     /// may start, or none are left. Returns how many may start, and counts them as started. It also stops at a dropped
     /// task in whose place one that is set aside may return.
-    pub(super) fn make_way(&mut self, step: &mut Step<'_>, wanted: usize, claim: &mut QueueClaim<'_>) -> Result<usize> {
+    pub(super) fn make_way(
+        &mut self,
+        step: &mut Step<'_>,
+        wanted: usize,
+        mut drop_expired: impl FnMut(&mut Step<'_>, i64) -> Result<()>,
+    ) -> Result<usize> {
         if wanted == 0 || self.left == 0 {
             return Ok(0);
         }
@@ -264,7 +245,7 @@ impl Gates {
                 if !is_late {
                     open += usize::from(self.ask(step, key, &fields)?);
                 } else if self.opens(step, key, &fields)? {
-                    claim.drop_expired(step, key)?;
+                    drop_expired(step, key)?;
                     if exists(step.conn, sql::IS_ANY_ASIDE, [self.queue])? {
                         return Ok(open);
                     }

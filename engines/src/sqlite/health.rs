@@ -7,7 +7,7 @@ use jobbers_sqlite_file::exposure;
 use rusqlite::Connection;
 use tokio::time::timeout;
 
-use super::{Shared, SqliteEngine, connection, dead, error::OrStore, mark::Mark, tombstones, view::View};
+use super::{SqliteEngine, connection, dead, error::OrStore, mark::Mark, shared::Shared, tombstones, view::View};
 
 /// After this long without a completed transaction the store counts as unhealthy: the time a transaction waits for
 /// another process's.

@@ -9,13 +9,14 @@ use jobbers_common::{
 };
 
 use super::{
-    dependency,
-    due::Chore,
+    chore::Chore,
+    dependency::ends,
     error::OrStore,
     find::{Found, find},
+    ledger::Notification,
     moves::{self, Ending},
     settle, sql,
-    step::{Notification, Step},
+    step::Step,
 };
 
 /// Renews leases, each one independently.
@@ -61,7 +62,7 @@ fn note_heartbeat(step: &Step<'_>, key: i64, heartbeat: &Heartbeat) -> Result<()
 
 /// Cancels as many of these tasks as one step may, from the first on, and at least one. Returns an answer for each of these.
 pub(super) fn cancel_some(step: &mut Step<'_>, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
-    let count = dependency::count_ids_in_bounds(step, ids)?;
+    let count = ends::count_ids_in_bounds(step, ids)?;
     cancel(step, &ids[..count])
 }
 

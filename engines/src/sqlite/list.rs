@@ -15,7 +15,7 @@ use jobbers_common::{
 use super::{
     error::OrStore,
     finished::{self, Walk},
-    row, sql,
+    record, sql,
     view::View,
 };
 
@@ -187,7 +187,7 @@ impl Walker<'_> {
         let mut statement = self.view.prepare(sql::LIST_TASK)?;
         let mut rows = statement.query([key]).or_store()?;
         let Some(found) = rows.next().or_store()? else { return Ok(true) };
-        let (_, task) = row::task(found, self.view)?;
+        let (_, task) = record::task(found, self.view)?;
         if !self.request.filter.matches(&task) {
             return Ok(true);
         }

@@ -15,11 +15,12 @@ use jobbers_common::{
 use rusqlite::OptionalExtension;
 
 use super::{
-    dependency,
+    dependency::inspect,
     directory::queue_name,
     error::{OrStore, corrupt},
-    gates,
-    row::{self, Columns},
+    gates::{self, fields::GateFields},
+    record,
+    row::Columns,
     sql,
     view::View,
 };
@@ -34,14 +35,14 @@ pub(super) fn read(view: &View<'_>, id: &TaskId, edges: usize) -> Result<Option<
     let mut statement = view.prepare(sql::GET_TASK)?;
     let mut rows = statement.query([id.as_str()]).or_store()?;
     let Some(found) = rows.next().or_store()? else { return Ok(None) };
-    let (key, mut task) = row::task(found, view)?;
+    let (key, mut task) = record::task(found, view)?;
     if let Some(dependencies) = &mut task.dependencies {
-        dependency::show(view, key, dependencies, edges)?;
+        inspect::show(view, key, dependencies, edges)?;
     }
     let mut failures = view.prepare(sql::FAILURES)?;
     let mut rows = failures.query([key]).or_store()?;
     while let Some(failure) = rows.next().or_store()? {
-        task.errors.push(row::failure(failure)?);
+        task.errors.push(record::failure(failure)?);
     }
     Ok(Some(task))
 }
@@ -52,7 +53,7 @@ pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> 
     let found = statement
         .query_row([id.as_str()], |row| {
             let (queue, ahead, mark): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok((queue, ahead, mark, gates::GateFields::read(row, 3)?, row.get::<_, u8>(6)?))
+            Ok((queue, ahead, mark, GateFields::read(row, 3)?, row.get::<_, u8>(6)?))
         })
         .optional()
         .or_store()?;

@@ -18,8 +18,9 @@ use jobbers_common::{
 use rusqlite::{Row, types::FromSql};
 
 use super::{
-    dependency,
-    due::{self, Chore},
+    chore::Chore,
+    dependency::backlog,
+    due,
     error::{OrStore, corrupt},
     find::find,
     losses::Losses,
@@ -37,7 +38,7 @@ const LEAST_READ: usize = 16;
 
 /// Moves up to `limit` due tasks of any queue to their ends, the longest due first. Returns how many.
 pub(super) fn promote_all(step: &mut Step<'_>, limit: usize) -> Result<u64> {
-    dependency::work_off(step)?;
+    backlog::work_off(step)?;
     let mut promoted = 0;
     walk(step, Chore::Promote, limit, due::next_promotion, |step, queues, limit| {
         let count = promote_due(step, queues, limit)?;

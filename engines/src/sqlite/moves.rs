@@ -1,8 +1,8 @@
 //! The ways out of a lease, and the one way a task ends.
 //!
-//! Every end of a task passes [`end`], and every started task that goes back to its queue passes [`requeue`]. What all
-//! of them need (the limits of a queue, counts, waiters, dead letters) is done there. A [`Transition`] decides which of
-//! the two it is.
+//! Every end of a task passes [`end`], and every started task that goes back to its queue passes [`requeue`]. What follows
+//! for the features (limits, dependencies, dead letters) is behind the hooks that both call. A [`Transition`] decides
+//! which of the two it is.
 
 use jobbers_common::{
     engine::Result,
@@ -13,7 +13,14 @@ use jobbers_common::{
     transition::{Return, Transition, UnknownMark},
 };
 
-use super::{dead, dependency, due::Chore, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
+use super::{
+    chore::Chore,
+    error::OrStore,
+    failures::note_failure,
+    find::Found,
+    sql,
+    step::{Step, TaskEnd},
+};
 
 /// What the end of an attempt stores besides its [`Transition`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,7 +91,7 @@ impl Ending<'_> {
 
 /// Ends a task. Every end of a task passes here.
 pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending<'_>) -> Result<()> {
-    gates::note_ended(step, found)?;
+    step.hooks.leaving(step, found.key, found.queue, found.status)?;
     let (revision, now) = (step.next_revision(), step.now_micros());
     let Ending { event, to, dead_letter, fence, span, result } = *ending;
     let (result_type, result) =
@@ -97,13 +104,8 @@ pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Endi
     }
     step.note_moved(found.key, found.queue, found.status, event, to)?;
     step.note_finished(id.clone());
-    if found.is_linked {
-        dependency::note_end(step, id, found, revision, to)?;
-    }
-    if dead_letter {
-        dead::keep(step, id)?;
-    }
-    Ok(())
+    let Found { key, status: from, is_linked, .. } = *found;
+    step.hooks.ended(step, &TaskEnd { id, key, from, to, revision, is_linked, dead_letter })
 }
 
 /// Puts a started task back into its queue.
@@ -114,7 +116,7 @@ fn requeue(
     back: Return,
     span: Option<&str>,
 ) -> Result<()> {
-    gates::note_ended(step, found)?;
+    step.hooks.leaving(step, found.key, found.queue, found.status)?;
     let Transition { event, to, counts, ran, .. } = *transition;
     let revision = step.next_revision();
     let ready_at = match back {

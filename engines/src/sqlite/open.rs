@@ -11,7 +11,7 @@ use jobbers_sqlite_file::{OpenFiles, Quota, without_links};
 use tokio::task::spawn_blocking;
 
 use super::{
-    Shared, SqliteEngine,
+    SqliteEngine,
     address::{Address, Place},
     clock::StoreClock,
     commit_notifier::CommitNotifier,
@@ -19,16 +19,19 @@ use super::{
     damage::Damage,
     error::OrStore,
     heartbeats::Heartbeats,
+    lookout::Lookout,
     mark::Mark,
+    meta::Meta,
     page_check,
     readers::Readers,
     reserve::Reserve,
+    shared::Shared,
     stall::Stall,
     waiters::Waiters,
-    watch::{Lookout, Watch},
-    writer::{Meta, Writer},
+    watch::Watch,
+    writer::Writer,
 };
-use crate::{OpenOptions, announce};
+use crate::options::{OpenOptions, announce};
 
 impl SqliteEngine {
     /// Opens the store at `url`; creates it (unless [`OpenOptions::must_exist`]) or migrates it where needed.

@@ -13,7 +13,7 @@ use std::{
 use jobbers_common::engine::{Error, Result};
 use rusqlite::{Connection, ErrorCode};
 
-use super::{Shared, connection, error::OrStore};
+use super::{connection, error::OrStore, shared::Shared};
 
 /// For how long pages are read.
 const WITHIN: Duration = Duration::from_secs(10);

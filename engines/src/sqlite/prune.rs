@@ -15,10 +15,12 @@ use jobbers_sqlite_file::Quota;
 use rusqlite::{OptionalExtension, Row};
 
 use super::{
-    dependency,
-    due::{self, Chore},
+    chore::Chore,
+    dependency::ends,
+    due,
     error::OrStore,
     finished::{self, Finished, Walk},
+    record,
     removal::{self, Doomed},
     row, sql,
     step::Step,
@@ -63,7 +65,7 @@ pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned>
         }
     }
     let mut next = found.next.clone();
-    let count = dependency::count_in_bounds(step, doomed.iter().map(|task| task.key))?;
+    let count = ends::count_in_bounds(step, doomed.iter().map(|task| task.key))?;
     if count < doomed.len() {
         doomed.truncate(count);
         next = doomed.last().map(|last| last.revision.to_string());
@@ -104,7 +106,7 @@ fn prune_due(step: &mut Step<'_>, limit: usize) -> Result<(usize, bool)> {
         let retention = step.catalog().retention(queue);
         let view = step.view()?;
         let mut doomed = past_retention_of(&view, queue, &retention, (0, 0), limit - removed)?;
-        let count = dependency::count_in_bounds(step, doomed.iter().map(|task| task.key))?;
+        let count = ends::count_in_bounds(step, doomed.iter().map(|task| task.key))?;
         let is_cut = count < doomed.len();
         doomed.truncate(count);
         remove(step, &doomed)?;
@@ -140,7 +142,7 @@ pub(super) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
         runs.extend(finished::runs(&view, queue, |_| true)?);
     }
     let mut doomed = finished::merge(&view, &runs, Walk::Oldest(0), limit)?;
-    doomed.truncate(dependency::count_in_bounds(step, doomed.iter().map(|task| task.key))?);
+    doomed.truncate(ends::count_in_bounds(step, doomed.iter().map(|task| task.key))?);
     remove(step, &doomed)?;
     Ok(doomed.len())
 }
@@ -181,7 +183,7 @@ fn matching(
     for candidate in looked_at {
         let mut rows = statement.query([candidate.key]).or_store()?;
         let Some(found) = rows.next().or_store()? else { continue };
-        let (_, task) = row::task(found, view)?;
+        let (_, task) = record::task(found, view)?;
         let is_old = finished_before.is_none_or(|before| task.completed_at.is_some_and(|at| at < before));
         if is_old && filter.matches(&task) && is_larger(view, candidate.key, larger_than)? {
             doomed.push(candidate);
@@ -311,14 +313,14 @@ pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) 
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let rows = statement.query_map((queue, sql::count(limit)), read).or_store()?;
     let mut waiting: Vec<(i64, u8, String)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
-    waiting.truncate(dependency::count_in_bounds(step, waiting.iter().map(|(key, _, _)| *key))?);
+    waiting.truncate(ends::count_in_bounds(step, waiting.iter().map(|(key, _, _)| *key))?);
     let mut doomed = Vec::with_capacity(waiting.len());
     for (key, code, id) in waiting {
         doomed.push(Doomed { key, queue, status: row::status(code)? });
         // It is gone, so callers that wait for its end must stop waiting.
         step.note_finished(TaskId::new(id).map_err(|_| Error::Corrupt("a task's id can't be read".to_owned()))?);
     }
-    dependency::note_withdrawn(step, &doomed, Status::Cancelled)?;
+    ends::note_withdrawn(step, &doomed, Status::Cancelled)?;
     removal::remove(step, &doomed)?;
     Ok(doomed.len() as u64)
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use super::{Shared, catalog::Catalog, connection, error::OrStore, view::View, writer::Meta};
+use super::{catalog::Catalog, connection, error::OrStore, meta::Meta, shared::Shared, view::View};
 
 /// How many reads run concurrently; further ones wait.
 const READERS: usize = 4;

@@ -2,9 +2,7 @@
 
 use jobbers_common::{
     engine::{Outcome, Result, SettleAnswer, Settlement},
-    error_kind::ErrorKind,
     lifecycle::Status,
-    limits::MAX_ERRORS_KEPT,
     policy::Tries,
     task::{AttemptFailure, Fence, Task},
     time::Timestamp,
@@ -76,18 +74,4 @@ fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
     let mut statement = step.prepare(sql::NOTE_STRANGER)?;
     let since = statement.query_row((found.key, step.now_micros()), |row| row.get(0)).or_store()?;
     Ok(Timestamp::from_micros(since))
-}
-
-/// Adds a failure to a task's history.
-pub(super) fn note_failure(step: &mut Step<'_>, found: &Found, failure: &AttemptFailure) -> Result<()> {
-    // The revision of the move that belongs to it, so no two failures of a task have the same number.
-    let number = step.ledger.revision + 1;
-    let worker = found.worker.as_ref().map_or("", |worker| worker.as_str());
-    let AttemptFailure { kind, error_kind, message } = failure;
-    let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
-    step.prepare(sql::NOTE_FAILURE)?
-        .execute((found.key, number, step.now_micros(), found.attempt, worker, kind.as_str(), message, error_kind))
-        .or_store()?;
-    step.prepare(sql::TRIM_FAILURES)?.execute((found.key, sql::count(MAX_ERRORS_KEPT))).or_store()?;
-    Ok(())
 }

@@ -1,95 +1,56 @@
 //! What a verb uses while it runs inside the writer's transaction.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jobbers_common::{
     engine::{Error, Result},
     lifecycle::{Move, Status, is_legal},
-    name::{BoardName, QueueName, TaskId, WorkerId},
+    name::{QueueName, TaskId},
     time::Timestamp,
     tombstone::TombstonePolicy,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::{
-    catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, heartbeats::Heartbeats, row, sql, view::View,
-    waiters::Waiters, waiting_bytes,
+    catalog::Catalog,
+    chore::Chore,
+    error::OrStore,
+    heartbeats::Heartbeats,
+    ledger::{Ledger, Notification},
+    row, sql,
+    view::View,
+    waiters::Waiters,
 };
 
-/// What other callers are notified of once the transaction is committed.
-#[derive(Debug, Clone)]
-pub(super) enum Notification {
-    /// A task of this queue became ready.
-    Ready(i64),
-    /// This number of tasks of this queue was set aside behind a gate, for workers that know their kind.
-    SetAside(i64, String, usize),
-    /// A task of this queue stopped running, and the queue limits how many run.
-    Freed(i64),
-    /// A cancel request reached a task of this worker.
-    Cancel(WorkerId),
-    /// This task is over.
-    Finished(TaskId),
-    /// A group of a board received a task, or one of its tasks moved to an earlier time: at this revision.
-    Board(BoardName, String, u64),
-    /// The configuration changed.
-    Config,
+/// What follows the moves of tasks. The kernel calls it, and knows none of the features behind it (`follow.rs`).
+pub(super) trait Hooks {
+    /// A new task is stored, with all its side records.
+    fn entered(&self, step: &mut Step<'_>, key: i64, queue: i64, to: Status) -> Result<()>;
+    /// A task has moved within its queue.
+    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status, to: Status) -> Result<()>;
+    /// A task leaves its queue; its side records are still there.
+    fn left(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()>;
+    /// A task is about to end, or to go back to its queue.
+    fn leaving(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()>;
+    /// A task has ended.
+    fn ended(&self, step: &mut Step<'_>, end: &TaskEnd<'_>) -> Result<()>;
+    /// A verb has done its work.
+    fn done(&self, step: &mut Step<'_>) -> Result<()>;
 }
 
-/// What the verbs of a transaction change besides their rows.
-#[derive(Debug, Default)]
-pub(super) struct Ledger {
+/// The end of a task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TaskEnd<'a> {
+    pub(super) id: &'a TaskId,
+    pub(super) key: i64,
+    pub(super) from: Status,
+    pub(super) to: Status,
+    /// The revision of the end.
     pub(super) revision: i64,
-    pub(super) catalog: Arc<Catalog>,
-    /// Changes of the tallies that are not yet written.
-    tallies: BTreeMap<(i64, u8), i64>,
-    /// Tasks deleted, per queue.
-    removed: BTreeMap<i64, i64>,
-    /// Changes of the bytes that wait, per queue that limits them.
-    bytes: BTreeMap<i64, i64>,
-    /// From when on chores have something to do, per queue.
-    due: BTreeMap<(Chore, i64), i64>,
-    pub(super) notifications: Vec<Notification>,
-    /// Linked tasks whose end is still to be signalled.
-    pub(super) ended: Vec<Ended>,
-    /// Tasks of a submission whose ids were taken before.
-    pub(super) stored_again: Vec<TaskId>,
-}
-
-/// The state of a [`Ledger`], so that a failing verb's share can be undone.
-#[derive(Debug)]
-pub(super) struct Mark {
-    revision: i64,
-    catalog: Arc<Catalog>,
-    tallies: BTreeMap<(i64, u8), i64>,
-    removed: BTreeMap<i64, i64>,
-    bytes: BTreeMap<i64, i64>,
-    due: BTreeMap<(Chore, i64), i64>,
-    notifications: usize,
-}
-
-impl Ledger {
-    pub(super) fn new(revision: i64, catalog: Arc<Catalog>) -> Self {
-        Self { revision, catalog, ..Self::default() }
-    }
-
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            revision: self.revision,
-            catalog: Arc::clone(&self.catalog),
-            tallies: self.tallies.clone(),
-            removed: self.removed.clone(),
-            bytes: self.bytes.clone(),
-            due: self.due.clone(),
-            notifications: self.notifications.len(),
-        }
-    }
-
-    pub(super) fn return_to(&mut self, mark: Mark) {
-        let Mark { revision, catalog, tallies, removed, bytes, due, notifications } = mark;
-        self.notifications.truncate(notifications);
-        let notifications = std::mem::take(&mut self.notifications);
-        *self = Self { revision, catalog, tallies, removed, bytes, due, notifications, ..Self::default() };
-    }
+    /// Whether the task has dependencies, or others depend on it.
+    pub(super) is_linked: bool,
+    /// Whether a dead letter is kept of it.
+    pub(super) dead_letter: bool,
 }
 
 /// The turn of one verb.
@@ -99,6 +60,7 @@ pub(super) struct Step<'a> {
     pub(super) waiters: &'a Waiters,
     pub(super) heartbeats: &'a Heartbeats,
     pub(super) tombstones: TombstonePolicy,
+    pub(super) hooks: &'a dyn Hooks,
     pub(super) ledger: Ledger,
 }
 
@@ -125,7 +87,7 @@ impl<'a> Step<'a> {
     /// Counts a new task, with all its side records.
     pub(super) fn note_entered(&mut self, key: i64, queue: i64, to: Status) -> Result<()> {
         self.arrive(queue, to);
-        waiting_bytes::note(self, key, queue, None, Some(to))
+        self.hooks.entered(self, key, queue, to)
     }
 
     fn arrive(&mut self, queue: i64, to: Status) {
@@ -145,7 +107,7 @@ impl<'a> Step<'a> {
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
             self.ledger.notifications.push(Notification::Freed(queue));
         }
-        waiting_bytes::note(self, key, queue, Some(from), Some(to))
+        self.hooks.moved(self, key, queue, from, to)
     }
 
     /// How many tasks of a queue have one of these statuses.
@@ -164,7 +126,7 @@ impl<'a> Step<'a> {
     pub(super) fn note_left(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
         self.count(queue, from, -1);
         *self.ledger.removed.entry(queue).or_default() += 1;
-        waiting_bytes::note(self, key, queue, Some(from), None)
+        self.hooks.left(self, key, queue, from)
     }
 
     /// Adds to the bytes that wait in a queue.

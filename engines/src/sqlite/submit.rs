@@ -16,8 +16,11 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, OptionalExtension};
 
 use super::{
-    dependency::{self, Successor},
-    due::Chore,
+    chore::Chore,
+    dependency::{
+        ends,
+        link::{self, Successor},
+    },
     error::{OrStore, corrupt},
     lease, limits,
     quota::TASK_BYTES,
@@ -82,14 +85,14 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
         }
         taken.push(submitted);
     }
-    let at_once = dependency::link(step, &linked)?;
+    let at_once = link::link(step, &linked)?;
     if let Some(full) = full {
         return Err(told(step, full, &in_need));
     }
     entered.into_iter().try_for_each(|(queue, count)| limits::note_entered(step, queue, count))?;
     let may_move = !linked.is_empty() || !step.ledger.ended.is_empty();
     if may_move {
-        dependency::move_at_once(step, &at_once)?;
+        link::move_at_once(step, &at_once)?;
     }
     if may_move || taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
         // A task of the batch may have moved another one.
@@ -204,7 +207,7 @@ fn update(
     let (key, status) =
         store(step, insert, new, queue, &identity)?.ok_or_else(|| corrupt("the index of ids", &taker.id))?;
     unique::pass_on(step, taker, key, new, unique)?;
-    dependency::pass_on(step, taker.key, key)?;
+    ends::pass_on(step, taker.key, key)?;
     let submitted = Submitted { id: taker.id.clone(), ..submitted(new, status, SubmittedHow::Updated) };
     Ok((submitted, !Stored::from(taker).waits_in(queue)))
 }
@@ -244,7 +247,7 @@ impl Stored {
     /// Removes it, because another takes its place.
     fn give_way(&self, step: &mut Step<'_>) -> Result<()> {
         let Self { key, queue, status } = *self;
-        dependency::note_withdrawn(step, &[Doomed { key, queue, status }], Status::Aborted)?;
+        ends::note_withdrawn(step, &[Doomed { key, queue, status }], Status::Aborted)?;
         self.remove(step)
     }
 

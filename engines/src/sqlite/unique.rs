@@ -70,16 +70,11 @@ fn find(step: &Step<'_>, name: &TaskName, unique: &Unique) -> Result<Option<Take
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(row);
     let (key, id, queue) = (columns.take()?, columns.name(TaskId::new)?, columns.take()?);
-    let (status, said) = (row::status(columns.take()?)?, read(&columns.take::<String>()?)?);
+    let (status, said) = (row::status(columns.take()?)?, row::uniqueness(&columns.take::<String>()?)?);
     let until: Option<i64> = columns.take()?;
     let last_word = columns.take::<Option<String>>()?.zip(columns.take()?);
     let holds = said.statuses.contains(status) && until.is_none_or(|until| until > step.now_micros());
     Ok(Some(Taker { key, id, queue, status, until, holds, last_word }))
-}
-
-/// The uniqueness constraint of a submission, as stored.
-pub(super) fn read(said: &str) -> Result<Unique> {
-    serde_json::from_str(said).map_err(|error| corrupt("a unique key", error))
 }
 
 /// The other task that holds a key.
@@ -100,7 +95,7 @@ pub(super) fn of_task(step: &Step<'_>, key: i64) -> Result<Option<(TaskName, Uni
         .optional()
         .or_store()?;
     let Some((name, said)) = found else { return Ok(None) };
-    Ok(Some((TaskName::new(name).map_err(|error| corrupt("a name", error))?, read(&said)?)))
+    Ok(Some((TaskName::new(name).map_err(|error| corrupt("a name", error))?, row::uniqueness(&said)?)))
 }
 
 /// Stores the uniqueness constraint of a new task.

@@ -14,13 +14,7 @@ use jobbers_common::{
 };
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{
-    error::OrStore,
-    gates::GateFields,
-    sql,
-    step::{Notification, Step},
-    view::View,
-};
+use super::{error::OrStore, gates::fields::GateFields, ledger::Notification, sql, step::Step, view::View};
 
 /// Sorts before all gates of kinds, and after the gate of suspects.
 const BEFORE_KINDS: &str = "?";

@@ -32,9 +32,10 @@ use jobbers_common::{
 use tokio::time::timeout;
 
 use super::{
-    SqliteEngine, arrange, audit, cycle, dead, delete, dependency, dependency::external, duty, gates, health, lease,
-    list, look, maintain, parents, prune, registered, schedules, sql, step, submit, tombstones, waiting_bytes,
-    workflows,
+    SqliteEngine, arrange, audit, cycle, dead, delete,
+    dependency::{self, external},
+    duty, gates, health, lease, list, look, maintain, parents, prune, registered, schedules, sql, step, submit,
+    tombstones, waiting_bytes, workflows,
 };
 use crate::pieces;
 

@@ -19,13 +19,11 @@ use jobbers_sqlite_file::Quota;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-pub(super) use self::meta::Meta;
 use self::{committer::Committer, job::Job};
-use super::{Shared, commit_notifier::CommitNotifier, result_slot::ResultSlot, step::Step};
+use super::{commit_notifier::CommitNotifier, result_slot::ResultSlot, shared::Shared, step::Step};
 
 mod committer;
 mod job;
-mod meta;
 mod notify;
 
 /// How many verbs may wait in the channel; further callers wait outside.

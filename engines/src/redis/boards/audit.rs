@@ -2,6 +2,7 @@
 
 use jobbers_common::{engine::Result, name::BoardName};
 
+use super::read;
 use crate::redis::{awaiting::hex, store::Store};
 
 /// What is looked over by one call of the script.
@@ -27,7 +28,7 @@ impl BoardPiece {
     }
 
     async fn first_after(store: &Store, board: Option<&BoardName>) -> Result<Option<Self>> {
-        let next = super::boards(store, board, 1).await?.pop();
+        let next = read::boards(store, board, 1).await?.pop();
         Ok(next.map(|next| Self { board: next.board, part: Part::Tasks }))
     }
 
@@ -44,7 +45,7 @@ impl BoardPiece {
     }
 
     async fn group_after(&self, store: &Store, group: Option<&str>) -> Result<Part> {
-        let next = super::groups(store, &self.board, group, 1).await?.pop();
+        let next = read::groups(store, &self.board, group, 1).await?.pop();
         Ok(next.map_or(Part::Labels, |next| Part::Group(next.group)))
     }
 

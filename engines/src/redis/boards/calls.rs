@@ -23,15 +23,15 @@ use ulid::Ulid;
 
 use super::wire::{adds, read_commit, read_take, write_commit, write_take};
 use crate::redis::{
-    connection::ANSWER_WITHIN,
+    address::ANSWER_WITHIN,
     cycles::Slots,
     failure::malformed,
     line::{Line, Request},
     pressure::{self, TASK_BYTES},
-    record::time,
     reply::{array, bytes},
     script,
     store::Store,
+    values::time,
 };
 
 /// Requests share a call up to so many bytes, so that it is carried out and answered soon.

@@ -1,6 +1,6 @@
 //! Strings of boards: their tasks, places and labels, and the arguments of commits and takes.
 
-use super::{BOARD_REVISION_DIGITS, BOARD_TIME_DIGITS, Layout, bytes, digits, letter};
+use super::field::{BOARD_REVISION_DIGITS, BOARD_TIME_DIGITS, Layout, bytes, digits, letter};
 
 /// A task of a board.
 pub(in crate::redis) const BOARD_TASK: Layout = Layout {

@@ -1,6 +1,6 @@
 //! Strings of tasks: their records in each state, what is stored beside them, and their edges.
 
-use super::{Layout, bytes, digits, letter, number, revision, stamp, time};
+use super::field::{Layout, bytes, digits, letter, number, revision, stamp, time};
 
 const WORKER: &str = "what only Rust reads (MessagePack), parameters unless they are large or the task completed, the \
                       result of a completed one, the worker";

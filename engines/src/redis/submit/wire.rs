@@ -19,8 +19,8 @@ use crate::redis::{
     failure::malformed,
     record,
     reply::{array, number, text},
-    state::status_of,
     unique,
+    values::status_of,
 };
 
 /// The parts of a task that are needed to read its answer.

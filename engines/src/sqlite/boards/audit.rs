@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension;
 
 use super::row::read_labels;
 use crate::sqlite::{
-    audit::{Look, Mend, Piece},
+    audit::piece::{Look, Mend, Piece},
     error::OrStore,
     sql,
     step::Step,

@@ -16,11 +16,7 @@ use super::{
     plan::{Plan, Stored, plan},
     row::{Board, find_board, write_labels},
 };
-use crate::sqlite::{
-    error::OrStore,
-    sql,
-    step::{Notification, Step},
-};
+use crate::sqlite::{error::OrStore, ledger::Notification, sql, step::Step};
 
 /// About how many bytes a task takes besides its content: its row and the entries of its indexes.
 const TASK_BYTES: u64 = 200;

@@ -15,12 +15,7 @@ use super::{
     commit::{Change, create_board},
     row::{self, find_board},
 };
-use crate::sqlite::{
-    error::OrStore,
-    sql,
-    step::{Notification, Step},
-    view::View,
-};
+use crate::sqlite::{error::OrStore, ledger::Notification, sql, step::Step, view::View};
 
 /// The marks of a board's commits.
 pub(in crate::sqlite) fn marks(view: &View<'_>, name: &BoardName) -> Result<Vec<String>> {

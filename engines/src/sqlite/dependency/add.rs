@@ -11,7 +11,7 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use super::{pieces, policy};
+use super::{edges::policy, pieces};
 use crate::sqlite::{
     error::{OrStore, corrupt},
     find::{Found, find},

@@ -14,7 +14,7 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use super::{count_ends, leave};
+use super::{ends::count_ends, leave};
 use crate::sqlite::{
     error::{OrStore, corrupt},
     find::find,

@@ -9,9 +9,9 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use super::note_withdrawn;
+use super::ends::note_withdrawn;
 use crate::sqlite::{
-    due::Chore,
+    chore::Chore,
     error::OrStore,
     find::Found,
     moves::{self, Ending},

@@ -5,11 +5,15 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use super::{PutEdges, external, leave, parents, policy, put_edges, signal_all};
+use super::{
+    edges::{PutEdges, policy, put_edges},
+    external, leave,
+    signals::signal_all,
+};
 use crate::sqlite::{
     error::{OrStore, corrupt},
     find::Found,
-    sql,
+    parents, sql,
     step::Step,
     tombstones,
 };

@@ -20,21 +20,19 @@ use rusqlite::Connection;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{
-    job::Job,
-    meta::{Meta, least_revision},
-    notify::notify_waiting,
-};
+use super::{job::Job, notify::notify_waiting};
 use crate::sqlite::{
-    Shared,
     catalog::Catalog,
     commit_notifier::CommitNotifier,
     connection::CUT_WITHIN,
-    dependency,
     error::{OrStore, in_words_of_the_store},
+    follow::Features,
+    ledger::Ledger,
     log_length::log_is_whole,
+    meta::{Meta, least_revision},
     prune, quota,
-    step::{Ledger, Step},
+    shared::Shared,
+    step::Step,
 };
 
 /// How many tasks' worth of verbs share a commit: enough to pay for it, and few enough for short waits.
@@ -254,7 +252,8 @@ impl Committer {
         let changes = self.conn.total_changes();
         let ledger = Ledger::new(meta.revision.max(least_revision(now)), catalog);
         let Shared { waiters, heartbeats, tombstones, .. } = &*self.shared;
-        let mut step = Step { conn: &self.conn, now, waiters, heartbeats, tombstones: *tombstones, ledger };
+        let mut step =
+            Step { conn: &self.conn, now, waiters, heartbeats, tombstones: *tombstones, hooks: &Features, ledger };
         let fates = match self.run_verbs(group, &mut step)? {
             Ok(fates) => fates,
             Err((culprit, error)) => return Ok(Outcome::Torn(culprit, error)),
@@ -359,7 +358,7 @@ fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()>
 }
 
 fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()> {
-    let ran = catch_unwind(AssertUnwindSafe(|| job.run(step).and_then(|()| dependency::signal_all(step))));
+    let ran = catch_unwind(AssertUnwindSafe(|| job.run(step).and_then(|()| step.hooks.done(step))));
     let ran = ran.unwrap_or_else(|panic| {
         let words = words_of(&*panic).unwrap_or(WORDLESS);
         tracing::error!(panic = words, "a verb panicked: a defect; it is undone");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::sqlite::{Shared, step::Notification, waiters::SetAside};
+use crate::sqlite::{ledger::Notification, shared::Shared, waiters::SetAside};
 
 /// Notifies the waiting callers of what has happened.
 pub(super) fn notify_waiting(shared: &Shared, notifications: Vec<Notification>) {

@@ -3,19 +3,19 @@
 use jobbers_common::{engine::Result, time::Timestamp};
 use rusqlite::Connection;
 
-use crate::sqlite::{error::OrStore, sql};
+use super::{error::OrStore, sql};
 
 /// The counters every transaction reads first and writes last.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sqlite) struct Meta {
+pub(super) struct Meta {
     pub(super) revision: i64,
-    pub(in crate::sqlite) config_version: i64,
-    pub(in crate::sqlite) clock: i64,
-    pub(in crate::sqlite) commits: i64,
+    pub(super) config_version: i64,
+    pub(super) clock: i64,
+    pub(super) commits: i64,
 }
 
 impl Meta {
-    pub(in crate::sqlite) fn read(conn: &Connection) -> Result<Self> {
+    pub(super) fn read(conn: &Connection) -> Result<Self> {
         let mut statement = conn.prepare_cached(sql::READ_META).or_store()?;
         let meta = statement.query_row([], |row| {
             Ok(Self { revision: row.get(0)?, config_version: row.get(1)?, clock: row.get(2)?, commits: row.get(3)? })

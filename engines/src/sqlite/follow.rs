@@ -1,0 +1,50 @@
+//! What follows the moves of tasks, feature by feature, in one written order.
+//!
+//! The kernel (`step.rs`, `moves.rs`, `removal.rs`) moves tasks and calls these hooks. A feature that must know of a move is
+//! named here, and nowhere in the kernel.
+
+use jobbers_common::{engine::Result, lifecycle::Status};
+
+use super::{
+    dead,
+    dependency::{ends, signals},
+    gates,
+    step::{Hooks, Step, TaskEnd},
+    waiting_bytes,
+};
+
+/// All features that follow the moves of tasks.
+#[derive(Debug)]
+pub(super) struct Features;
+
+impl Hooks for Features {
+    fn entered(&self, step: &mut Step<'_>, key: i64, queue: i64, to: Status) -> Result<()> {
+        waiting_bytes::note(step, key, queue, None, Some(to))
+    }
+
+    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status, to: Status) -> Result<()> {
+        waiting_bytes::note(step, key, queue, Some(from), Some(to))
+    }
+
+    fn left(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()> {
+        waiting_bytes::note(step, key, queue, Some(from), None)
+    }
+
+    fn leaving(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()> {
+        gates::note_ended(step, key, queue, from)
+    }
+
+    fn ended(&self, step: &mut Step<'_>, end: &TaskEnd<'_>) -> Result<()> {
+        if end.is_linked {
+            ends::note_end(step, end)?;
+        }
+        if end.dead_letter {
+            dead::keep(step, end.id)?;
+        }
+        Ok(())
+    }
+
+    fn done(&self, step: &mut Step<'_>) -> Result<()> {
+        signals::signal_all(step)
+    }
+}
