@@ -1,11 +1,11 @@
 //! Redis behind [`Engine`]: one server, many machines.
 //!
-//! Each verb is one call of one script (`redis/scripts`), which is one atomic step. `redis/keys.rs` lists what each key
-//! holds, and `redis/layout.rs` the layout of the strings. The engine's own state is only its connections and the
+//! Each verb is one call of one script (`redis/scripts`), which is one atomic step. `redis/kernel/keys.rs` lists what each key
+//! holds, and `redis/kernel/layout.rs` the layout of the strings. The engine's own state is only its connections and the
 //! waiting callers of this process; any number of engines work on one store side by side.
 //!
 //! It deliberately supports no Redis Cluster yet, though every key already carries a shard's hash tag, and no Sentinel.
-//! Start reading at `redis/work.rs` and `redis/scripts/cycle.lua`: the worker's loop.
+//! Start reading at `redis/verbs/work.rs` and `redis/scripts/verbs/cycle.lua`: the worker's loop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,56 +32,23 @@ use jobbers_common::{
 };
 use tokio::time::timeout;
 
+use self::{
+    boards::calls::Lines,
+    server::{address::Address, awaited_tasks::LOOK_AGAIN_SOON, store::Store},
+    verbs::submit::Submitter,
+};
 use crate::{options::OpenOptions, pieces};
 
-mod address;
-mod arrange;
 mod audit;
-mod awaited_tasks;
-mod awaiting;
 mod backup;
 mod boards;
-mod config_fields;
-mod connection;
-mod connection_health;
-mod connection_test;
-mod cycles;
-mod dead;
-mod dependencies;
-mod duty;
-mod errors;
-mod failure;
-mod health;
-mod keep;
-mod keys;
-mod layout;
-mod line;
-mod list;
-mod look;
-mod notifications;
-mod parents;
-mod pressure;
-mod prune;
-mod queues;
-mod record;
-mod reply;
+mod follow;
+mod kernel;
+mod read;
 mod schedules;
-mod script;
-mod state;
-mod store;
-mod submit;
-mod tls;
-mod tombstones;
-mod unique;
-mod values;
-mod work;
+mod server;
+mod verbs;
 mod workflows;
-
-use address::Address;
-use awaited_tasks::LOOK_AGAIN_SOON;
-use boards::calls::Lines;
-use store::Store;
-use submit::Submitter;
 
 /// A store on a Redis server.
 #[derive(Debug)]
@@ -122,17 +89,17 @@ impl Engine for RedisEngine {
             self,
             batch,
             |batch| self.submitter.submit(batch),
-            || async { Ok(dependencies::link_pieces(&self.store).await? > 0) },
+            || async { Ok(follow::dependencies::link_pieces(&self.store).await? > 0) },
         )
         .await
     }
 
     async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
-        dependencies::add(&self.store, edges).await
+        follow::dependencies::add(&self.store, edges).await
     }
 
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
-        work::cycle(&self.store, &cycle).await
+        verbs::work::cycle(&self.store, &cycle).await
     }
 
     async fn extend(
@@ -141,7 +108,7 @@ impl Engine for RedisEngine {
         lease: Duration,
         extensions: Vec<Extension>,
     ) -> Result<Vec<ExtendAnswer>> {
-        work::extend(&self.store, worker, lease, &extensions).await
+        verbs::work::extend(&self.store, worker, lease, &extensions).await
     }
 
     async fn wait(&self, worker: &WorkerId, limit: Duration) {
@@ -151,11 +118,11 @@ impl Engine for RedisEngine {
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
-        look::get(&self.store, id).await
+        read::look::get(&self.store, id).await
     }
 
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
-        tombstones::find(&self.store, id).await
+        follow::tombstones::find(&self.store, id).await
     }
 
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
@@ -163,87 +130,87 @@ impl Engine for RedisEngine {
     }
 
     async fn parents(&self, request: ParentsRequest) -> Result<Parents> {
-        parents::read(&self.store, &request).await
+        follow::parents::read(&self.store, &request).await
     }
 
     async fn await_finished(&self, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
-        awaiting::await_finished(&self.store, id, limit).await
+        read::awaiting::await_finished(&self.store, id, limit).await
     }
 
     async fn list(&self, request: ListRequest) -> Result<Page> {
-        list::list(&self.store, &request).await
+        read::list::list(&self.store, &request).await
     }
 
     async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
-        look::place(&self.store, id).await
+        read::look::place(&self.store, id).await
     }
 
     async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
-        look::queue_stats(&self.store, queue).await
+        read::look::queue_stats(&self.store, queue).await
     }
 
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
-        look::list_queues(&self.store, &request).await
+        read::look::list_queues(&self.store, &request).await
     }
 
     async fn health(&self) -> Result<Health> {
-        health::health(&self.store).await
+        read::health::health(&self.store).await
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
-        work::cancel(&self.store, ids).await
+        verbs::work::cancel(&self.store, ids).await
     }
 
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
-        dead::resubmit(&self.store, batch).await
+        verbs::resubmit::resubmit(&self.store, batch).await
     }
 
     async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
-        dependencies::signal(&self.store, id, name, keep).await
+        follow::dependencies::signal(&self.store, id, name, keep).await
     }
 
     async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
-        dead::letters(&self.store, after, limit).await
+        follow::letters::letters(&self.store, after, limit).await
     }
 
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
-        dead::forget(&self.store, keys, &script::FORGET_DEAD_LETTERS).await
+        follow::letters::forget(&self.store, keys, &kernel::script::FORGET_DEAD_LETTERS).await
     }
 
     async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
-        dead::forget(&self.store, keys, &script::FORGET_RECEIPTS).await
+        follow::letters::forget(&self.store, keys, &kernel::script::FORGET_RECEIPTS).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
-        duty::claim(&self.store, &claim).await
+        verbs::duty::claim(&self.store, &claim).await
     }
 
     async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
-        duty::look(&self.store, duty).await
+        verbs::duty::look(&self.store, duty).await
     }
 
     async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
-        duty::release(&self.store, duty, holder).await
+        verbs::duty::release(&self.store, duty, holder).await
     }
 
     async fn promote_due(&self, limit: usize) -> Result<u64> {
-        keep::promote_due(&self.store, limit).await
+        verbs::keep::promote_due(&self.store, limit).await
     }
 
     async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
-        keep::reclaim_expired(&self.store, limit).await
+        verbs::keep::reclaim_expired(&self.store, limit).await
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
-        prune::prune(&self.store, &request).await
+        verbs::prune::prune(&self.store, &request).await
     }
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
-        keep::purge_queue(&self.store, queue, limit).await
+        verbs::keep::purge_queue(&self.store, queue, limit).await
     }
 
     async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
-        keep::delete_tasks(&self.store, ids, cascade).await
+        verbs::keep::delete_tasks(&self.store, ids, cascade).await
     }
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {
@@ -251,39 +218,39 @@ impl Engine for RedisEngine {
     }
 
     async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
-        keep::move_tasks(&self.store, from, to, limit).await
+        verbs::keep::move_tasks(&self.store, from, to, limit).await
     }
 
     async fn config(&self) -> Result<Arc<Config>> {
-        arrange::read(&self.store).await
+        verbs::arrange::read(&self.store).await
     }
 
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
-        queues::create(&self.store, queues).await
+        verbs::queues::create(&self.store, queues).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
-        arrange::put_queue(&self.store, &queue, &mode).await
+        verbs::arrange::put_queue(&self.store, &queue, &mode).await
     }
 
     async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
-        arrange::delete_queue(&self.store, queue, expected.as_ref()).await
+        verbs::arrange::delete_queue(&self.store, queue, expected.as_ref()).await
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
-        arrange::put_role(&self.store, &role, &mode).await
+        verbs::arrange::put_role(&self.store, &role, &mode).await
     }
 
     async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
-        arrange::delete_role(&self.store, role, &on).await
+        verbs::arrange::delete_role(&self.store, role, &on).await
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
-        arrange::put_route(&self.store, &key, &rule).await
+        verbs::arrange::put_route(&self.store, &key, &rule).await
     }
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
-        arrange::delete_route(&self.store, key).await
+        verbs::arrange::delete_route(&self.store, key).await
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
@@ -339,26 +306,26 @@ impl Engine for RedisEngine {
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
-        arrange::register(&self.store, &report, ttl).await
+        verbs::arrange::register(&self.store, &report, ttl).await
     }
 
     async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
-        arrange::deregister(&self.store, worker).await
+        verbs::arrange::deregister(&self.store, worker).await
     }
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
-        arrange::workers(&self.store).await
+        verbs::arrange::workers(&self.store).await
     }
 
     async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
-        arrange::set_draining(&self.store, worker, draining).await
+        verbs::arrange::set_draining(&self.store, worker, draining).await
     }
 
     async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
-        arrange::keep_catalogue(&self.store, catalogue, ttl).await
+        verbs::arrange::keep_catalogue(&self.store, catalogue, ttl).await
     }
 
     async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
-        arrange::catalogue(&self.store, id).await
+        verbs::arrange::catalogue(&self.store, id).await
     }
 }

@@ -1,7 +1,7 @@
 //! Embedded SQLite behind [`Engine`]: one file, no server; several processes of one machine share it.
 //!
 //! All writes go through one thread that commits for all callers together (`writer`); reads use a few connections of
-//! their own (`readers`). A verb is a function over one transaction ([`step::Step`]) or one state ([`view::View`]),
+//! their own (`readers`). A verb is a function over one transaction ([`kernel::step::Step`]) or one state ([`kernel::view::View`]),
 //! with its SQL in files under `sql/`. Waiting callers are notified after the commit (`waiters`), also after another
 //! process's commit (`watch`).
 //!
@@ -19,79 +19,26 @@ use jobbers_common::{
 };
 use jobbers_sqlite_file::Quota;
 
-pub use self::steps::StepCounter;
-use self::{address::Address, readers::Readers, result_slot::ResultSlot, shared::Shared, view::View, writer::Writer};
+pub use self::store::steps::StepCounter;
+use self::{
+    kernel::view::View,
+    store::address::Address,
+    threads::{readers::Readers, result_slot::ResultSlot, shared::Shared, writer::Writer},
+};
 
-mod address;
-mod arrange;
 mod audit;
 mod backup;
 mod boards;
-mod catalog;
-mod chore;
-mod clock;
-mod commit_notifier;
-mod connection;
-mod cycle;
-mod damage;
-mod dead;
-mod delete;
-mod dependency;
-mod directory;
-mod due;
-mod duty;
-mod error;
-mod expiry;
-mod failures;
-mod find;
-mod finished;
 mod follow;
-mod gates;
-mod health;
-mod heartbeats;
-mod lease;
-mod ledger;
-mod limits;
-mod list;
-mod log_length;
-mod look;
-mod lookout;
-mod losses;
-mod maintain;
-mod mark;
-mod meta;
-mod moves;
+mod kernel;
 mod open;
-mod page_check;
-mod parents;
-mod prune;
-mod quota;
-mod readers;
-mod record;
-mod registered;
-mod removal;
-mod reserve;
-mod result_slot;
-mod row;
+mod read;
 mod schedules;
-mod schema;
-mod settle;
-mod shared;
 mod sql;
-mod stall;
-mod step;
-mod steps;
-mod submit;
-mod tombstones;
-mod unique;
-mod unknown;
+mod store;
+mod threads;
 mod verbs;
-mod view;
-mod waiters;
-mod waiting_bytes;
-mod watch;
 mod workflows;
-mod writer;
 
 /// A store in one file.
 #[derive(Debug)]
@@ -138,7 +85,7 @@ impl SqliteEngine {
     /// Takes some expired leases back, in one transaction.
     async fn reclaim_piece(&self, limit: u64) -> Result<Reclaimed> {
         let limit = usize::try_from(limit).unwrap_or(MAX_BATCH);
-        self.writer.run(limit, move |step| maintain::reclaim_all(step, limit)).await
+        self.writer.run(limit, move |step| verbs::maintain::reclaim_all(step, limit)).await
     }
 
     /// Reads a task each time its end is signalled, until it is over or gone.

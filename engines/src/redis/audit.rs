@@ -12,12 +12,13 @@ use redis::{Cmd, Value};
 
 use super::{
     boards::audit::BoardPiece,
-    failure::malformed,
-    queues::{self, From},
-    reply::{array, number, text, tuple},
-    script,
-    store::Store,
-    values::micros,
+    kernel::{
+        reply::{array, number, text, tuple},
+        script,
+        values::micros,
+    },
+    server::{failure::malformed, store::Store},
+    verbs::queues::{self, From},
 };
 
 /// The most script calls for one piece: most pieces of a store with many queues are empty.

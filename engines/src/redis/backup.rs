@@ -18,18 +18,22 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    RedisEngine, boards, dependencies,
-    errors::write_errors,
-    failure::malformed,
-    layout::REVISION_DIGITS,
-    pressure::{self, TASK_BYTES},
-    record::{self, write_stamp},
-    reply::{array, text},
-    script,
-    state::{FIRST_SIGNAL, read_stored, write_all_news, write_signals},
-    store::Store,
-    unique,
-    values::write_payload,
+    RedisEngine, boards,
+    follow::{dependencies, unique},
+    kernel::{
+        errors::write_errors,
+        layout::REVISION_DIGITS,
+        record::{self, write_stamp},
+        reply::{array, text},
+        script,
+        state::{FIRST_SIGNAL, read_stored, write_all_news, write_signals},
+        values::write_payload,
+    },
+    server::{
+        failure::malformed,
+        pressure::{self, TASK_BYTES},
+        store::Store,
+    },
 };
 
 /// The most tasks that one script reads or stores, and the most edges that one links, so that none holds the server for

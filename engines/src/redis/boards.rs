@@ -1,7 +1,7 @@
 //! Boards: one script call for many commits and takes, and scripts that only read.
 //!
-//! Start reading at `boards/calls.rs` and `scripts/lib/board_calls.lua`. How revisions stay unique although the server may
-//! lose its last writes is in `scripts/lib/board_run.lua`.
+//! Start reading at `boards/calls.rs` and `scripts/lib/boards/board_calls.lua`. How revisions stay unique although the server may
+//! lose its last writes is in `scripts/lib/boards/board_run.lua`.
 
 use std::time::Duration;
 
@@ -22,10 +22,13 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    RedisEngine, awaiting,
-    failure::malformed,
-    reply::{array, bytes},
-    script,
+    RedisEngine,
+    kernel::{
+        reply::{array, bytes},
+        script,
+    },
+    read::awaiting,
+    server::failure::malformed,
 };
 
 pub(super) mod audit;

@@ -12,14 +12,18 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    failure::malformed,
-    layout::{REVISION_DIGITS, SCHEDULE},
-    pressure::{self, TASK_BYTES},
-    reply::{array, bytes, digits, text},
-    script,
-    store::Store,
-    submit::one::One,
-    values::time,
+    kernel::{
+        layout::{REVISION_DIGITS, SCHEDULE},
+        reply::{array, bytes, digits, text},
+        script,
+        values::time,
+    },
+    server::{
+        failure::malformed,
+        pressure::{self, TASK_BYTES},
+        store::Store,
+    },
+    verbs::submit::one::One,
     workflows::Put,
 };
 

@@ -15,14 +15,14 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    failure::malformed,
-    keys,
-    layout::{REVISION_DIGITS, RUN},
-    pressure,
-    reply::{array, bytes, digits, number, text},
-    script,
-    store::Store,
-    values::{status_of, time},
+    kernel::{
+        keys,
+        layout::{REVISION_DIGITS, RUN},
+        reply::{array, bytes, digits, number, text},
+        script,
+        values::{status_of, time},
+    },
+    server::{failure::malformed, pressure, store::Store},
 };
 
 /// A revision as the scripts compare it.

@@ -10,14 +10,11 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use self::piece::{BESIDE, DAMAGED, Look, Mend, Piece};
 use super::{
     boards::audit as boards,
-    chore::Chore,
-    dependency::inspect,
-    due,
-    error::{OrStore, corrupt},
-    gates, prune, record, row, sql,
-    step::Step,
-    view::View,
-    waiting_bytes,
+    follow::{dependency::inspect, gates, waiting_bytes},
+    kernel::{chore::Chore, due, record, row, step::Step, view::View},
+    sql,
+    store::error::{OrStore, corrupt},
+    verbs::prune,
 };
 
 pub(super) mod piece;

@@ -21,16 +21,23 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{
     SqliteEngine, boards,
-    chore::Chore,
-    dead, dependency,
-    error::{OrStore, corrupt},
-    look, parents,
-    quota::TASK_BYTES,
-    row::{self, stored_metadata},
+    follow::{
+        dependency::{backlog, link, pieces},
+        parents, tombstones, unique,
+    },
+    kernel::{
+        chore::Chore,
+        row::{self, stored_metadata},
+        step::Step,
+        view::View,
+    },
+    read::look,
     sql,
-    step::Step,
-    tombstones, unique,
-    view::View,
+    store::{
+        error::{OrStore, corrupt},
+        quota::TASK_BYTES,
+    },
+    verbs::resubmit,
 };
 
 #[async_trait]
@@ -141,7 +148,7 @@ fn restore_one(step: &mut Step<'_>, stored: &StoredTask) -> Result<Restored> {
     if !task.status.is_finished() {
         parents::restore(step, key, 0, parents.iter())?;
     }
-    dead::restore_history(step, key, task)?;
+    resubmit::restore_history(step, key, task)?;
     match task.status {
         Status::Scheduled => step.note_due(Chore::Promote, queue, task.ready_at.as_micros()),
         status if status.is_finished() => {

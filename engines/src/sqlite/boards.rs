@@ -27,9 +27,9 @@ use tokio::time::timeout;
 use self::row::find_board;
 use super::{
     SqliteEngine,
-    error::{OrStore, corrupt},
+    kernel::view::View,
     sql,
-    view::View,
+    store::error::{OrStore, corrupt},
 };
 
 pub(super) mod audit;

@@ -5,13 +5,19 @@
 
 use jobbers_common::{engine::Result, lifecycle::Status};
 
-use super::{
-    dead,
-    dependency::{ends, signals},
-    gates,
-    step::{Hooks, Step, TaskEnd},
-    waiting_bytes,
-};
+use self::dependency::{ends, signals};
+use super::kernel::step::{Hooks, Step, TaskEnd};
+
+pub(super) mod dependency;
+pub(super) mod gates;
+pub(super) mod letters;
+pub(super) mod limits;
+pub(super) mod losses;
+pub(super) mod parents;
+pub(super) mod tombstones;
+pub(super) mod unique;
+pub(super) mod unknown;
+pub(super) mod waiting_bytes;
 
 /// All features that follow the moves of tasks.
 #[derive(Debug)]
@@ -30,6 +36,10 @@ impl Hooks for Features {
         waiting_bytes::note(step, key, queue, Some(from), None)
     }
 
+    fn removing(&self, step: &mut Step<'_>, keys: &str) -> Result<()> {
+        parents::note_removed(step, keys)
+    }
+
     fn leaving(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()> {
         gates::note_ended(step, key, queue, from)
     }
@@ -39,7 +49,7 @@ impl Hooks for Features {
             ends::note_end(step, end)?;
         }
         if end.dead_letter {
-            dead::keep(step, end.id)?;
+            letters::keep(step, end.id)?;
         }
         Ok(())
     }

@@ -12,24 +12,22 @@ use tokio::task::spawn_blocking;
 
 use super::{
     SqliteEngine,
-    address::{Address, Place},
-    clock::StoreClock,
-    commit_notifier::CommitNotifier,
-    connection::{self, CUT_WITHIN},
-    damage::Damage,
-    error::OrStore,
-    heartbeats::Heartbeats,
-    lookout::Lookout,
-    mark::Mark,
-    meta::Meta,
-    page_check,
-    readers::Readers,
-    reserve::Reserve,
-    shared::Shared,
-    stall::Stall,
-    waiters::Waiters,
-    watch::Watch,
-    writer::Writer,
+    store::{
+        address::{Address, Place},
+        clock::StoreClock,
+        connection::{self, CUT_WITHIN},
+        damage::Damage,
+        error::OrStore,
+        heartbeats::Heartbeats,
+        mark::Mark,
+        meta::Meta,
+        reserve::Reserve,
+        stall::Stall,
+    },
+    threads::{
+        commit_notifier::CommitNotifier, lookout::Lookout, page_check, readers::Readers, shared::Shared,
+        waiters::Waiters, watch::Watch, writer::Writer,
+    },
 };
 use crate::options::{OpenOptions, announce};
 

@@ -11,7 +11,13 @@ use jobbers_common::{
 };
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{error::OrStore, lease, row, sql, step::Step, submit, view::View, workflows};
+use super::{
+    kernel::{row, step::Step, view::View},
+    sql,
+    store::error::OrStore,
+    verbs::{lease, submit},
+    workflows,
+};
 
 /// Creates or replaces a schedule; `text` is the entry as it is stored.
 pub(super) fn put(step: &mut Step<'_>, entry: &ScheduleEntry, text: &str, put: PutSchedule) -> Result<u64> {

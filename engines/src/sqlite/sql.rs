@@ -105,11 +105,15 @@ mod tests {
     use jobbers_common::{lifecycle::Status, queue::Config};
     use rusqlite::{Connection, ErrorCode};
 
-    use super::*;
-    use crate::sqlite::{
-        address::{Address, Place, Synchronous},
-        catalog::Catalog,
-        connection,
+    use super::{
+        super::{
+            kernel::catalog::Catalog,
+            store::{
+                address::{Address, Place, Synchronous},
+                connection,
+            },
+        },
+        *,
     };
 
     fn store() -> Connection {

@@ -32,12 +32,29 @@ use jobbers_common::{
 use tokio::time::timeout;
 
 use super::{
-    SqliteEngine, arrange, audit, cycle, dead, delete,
-    dependency::{self, external},
-    duty, gates, health, lease, list, look, maintain, parents, prune, registered, schedules, sql, step, submit,
-    tombstones, waiting_bytes, workflows,
+    SqliteEngine, audit,
+    follow::{
+        dependency::{self, external},
+        gates, letters, parents, tombstones, waiting_bytes,
+    },
+    kernel::step,
+    read::{health, list, look},
+    schedules, sql, workflows,
 };
 use crate::pieces;
+
+pub(super) mod arrange;
+pub(super) mod cycle;
+pub(super) mod delete;
+pub(super) mod duty;
+pub(super) mod expiry;
+pub(super) mod lease;
+pub(super) mod maintain;
+pub(super) mod prune;
+pub(super) mod registered;
+pub(super) mod resubmit;
+pub(super) mod settle;
+pub(super) mod submit;
 
 /// The most leases that one transaction takes back, and the most tasks that one call of an audit checks, because a
 /// chore's transaction is short.
@@ -168,8 +185,8 @@ impl Engine for SqliteEngine {
 
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
         validate_resubmit(&batch)?;
-        let growth = dead::growth(&batch);
-        self.writer.grow(batch.len(), growth, move |step| dead::resubmit(step, &batch)).await
+        let growth = resubmit::growth(&batch);
+        self.writer.grow(batch.len(), growth, move |step| resubmit::resubmit(step, &batch)).await
     }
 
     async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
@@ -186,19 +203,19 @@ impl Engine for SqliteEngine {
 
     async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
         validate_limit(limit)?;
-        self.read(move |view| dead::letters(view, after, limit)).await
+        self.read(move |view| letters::letters(view, after, limit)).await
     }
 
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
         validate_forget(keys)?;
         let keys = keys.to_vec();
-        self.writer.run(keys.len(), move |step| dead::forget(step, &keys, sql::FORGET_COPY)).await
+        self.writer.run(keys.len(), move |step| letters::forget(step, &keys, sql::FORGET_COPY)).await
     }
 
     async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
         validate_forget(keys)?;
         let keys = keys.to_vec();
-        self.writer.run(keys.len(), move |step| dead::forget(step, &keys, sql::FORGET_RECEIPT)).await
+        self.writer.run(keys.len(), move |step| letters::forget(step, &keys, sql::FORGET_RECEIPT)).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {

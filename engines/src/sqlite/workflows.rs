@@ -13,7 +13,11 @@ use jobbers_common::{
 };
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{error::OrStore, row, sql, step::Step, view::View};
+use super::{
+    kernel::{row, step::Step, view::View},
+    sql,
+    store::error::OrStore,
+};
 
 /// A run as it is to be stored.
 pub(super) struct Prepared {

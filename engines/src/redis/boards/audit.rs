@@ -3,11 +3,11 @@
 use jobbers_common::{engine::Result, name::BoardName};
 
 use super::read;
-use crate::redis::{awaiting::hex, store::Store};
+use crate::redis::{read::awaiting::hex, server::store::Store};
 
 /// What is looked over by one call of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::redis) struct BoardPiece {
+pub(crate) struct BoardPiece {
     board: BoardName,
     part: Part,
 }
@@ -23,7 +23,7 @@ enum Part {
 
 impl BoardPiece {
     /// The first piece of the first board.
-    pub(in crate::redis) async fn first(store: &Store) -> Result<Option<Self>> {
+    pub(crate) async fn first(store: &Store) -> Result<Option<Self>> {
         Self::first_after(store, None).await
     }
 
@@ -33,7 +33,7 @@ impl BoardPiece {
     }
 
     /// What comes after it, as of now.
-    pub(in crate::redis) async fn next(self, store: &Store) -> Result<Option<Self>> {
+    pub(crate) async fn next(self, store: &Store) -> Result<Option<Self>> {
         let part = match self.part {
             Part::Tasks => self.group_after(store, None).await?,
             Part::Group(ref group) => self.group_after(store, Some(group)).await?,
@@ -50,7 +50,7 @@ impl BoardPiece {
     }
 
     /// As the script knows it: what, and of which board or group.
-    pub(in crate::redis) fn words(&self) -> (&'static str, String) {
+    pub(crate) fn words(&self) -> (&'static str, String) {
         let board = self.board.to_string();
         match &self.part {
             Part::Tasks => ("board_tasks", board),
@@ -62,7 +62,7 @@ impl BoardPiece {
     }
 
     /// Reads what [`BoardPiece::words`] wrote.
-    pub(in crate::redis) fn read(what: &str, of: &str) -> Option<Self> {
+    pub(crate) fn read(what: &str, of: &str) -> Option<Self> {
         let (of, part) = match what {
             "board_tasks" => (of, Part::Tasks),
             "board_group" => {

@@ -23,15 +23,19 @@ use ulid::Ulid;
 
 use super::wire::{adds, read_commit, read_take, write_commit, write_take};
 use crate::redis::{
-    address::ANSWER_WITHIN,
-    cycles::Slots,
-    failure::malformed,
-    line::{Line, Request},
-    pressure::{self, TASK_BYTES},
-    reply::{array, bytes},
-    script,
-    store::Store,
-    values::time,
+    kernel::{
+        reply::{array, bytes},
+        script,
+        values::time,
+    },
+    server::{
+        address::ANSWER_WITHIN,
+        cycles::Slots,
+        failure::malformed,
+        line::{Line, Request},
+        pressure::{self, TASK_BYTES},
+        store::Store,
+    },
 };
 
 /// Requests share a call up to so many bytes, so that it is carried out and answered soon.
@@ -70,14 +74,14 @@ pub(super) struct Calls {
 
 /// The lines of all boards.
 #[derive(Debug)]
-pub(in crate::redis) struct Lines {
+pub(crate) struct Lines {
     adding: Line<Asked>,
     freeing: Line<Asked>,
 }
 
 impl Lines {
     /// Opens the lines; they close with this.
-    pub(in crate::redis) fn start(store: &Arc<Store>) -> Self {
+    pub(crate) fn start(store: &Arc<Store>) -> Self {
         let calls = |name| Arc::new(Calls { store: Arc::clone(store), slots: Mutex::default(), name });
         Self { adding: Line::start(calls("a")), freeing: Line::start(calls("f")) }
     }

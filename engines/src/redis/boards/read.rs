@@ -12,10 +12,11 @@ use redis::{Cmd, Value};
 
 use super::record;
 use crate::redis::{
-    failure::malformed,
-    reply::{array, bytes, digits, number, text},
-    script,
-    store::Store,
+    kernel::{
+        reply::{array, bytes, digits, number, text},
+        script,
+    },
+    server::{failure::malformed, store::Store},
 };
 
 /// Reads a page of a group.

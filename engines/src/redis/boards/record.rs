@@ -8,7 +8,7 @@ use jobbers_common::{
     engine::{Error, Result},
 };
 
-use crate::redis::{
+use crate::redis::kernel::{
     layout::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
     reply::digits,
 };

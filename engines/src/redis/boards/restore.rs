@@ -11,15 +11,19 @@ use redis::Cmd;
 
 use super::record::{biased, content, revision};
 use crate::redis::{
-    failure::malformed,
-    pressure::{self, TASK_BYTES},
-    reply::{array, text},
-    script,
-    store::Store,
+    kernel::{
+        reply::{array, text},
+        script,
+    },
+    server::{
+        failure::malformed,
+        pressure::{self, TASK_BYTES},
+        store::Store,
+    },
 };
 
 /// The marks of a board's commits.
-pub(in crate::redis) async fn marks(store: &Store, board: &BoardName) -> Result<Vec<String>> {
+pub(crate) async fn marks(store: &Store, board: &BoardName) -> Result<Vec<String>> {
     let add = |command: &mut Cmd| {
         command.arg(board.as_str());
     };
@@ -27,7 +31,7 @@ pub(in crate::redis) async fn marks(store: &Store, board: &BoardName) -> Result<
 }
 
 /// Stores tasks under their revisions, and raises the board's counter.
-pub(in crate::redis) async fn restore(store: &Store, piece: &BoardPiece) -> Result<Vec<Restored>> {
+pub(crate) async fn restore(store: &Store, piece: &BoardPiece) -> Result<Vec<Restored>> {
     let build = |_| {
         let mut command = store.command(&script::BOARD_RESTORE);
         command.arg(piece.board.as_str()).arg(revision(piece.counter())).arg(piece.marks.len()).arg(&piece.marks);

@@ -1,4 +1,4 @@
-//! What `scripts/lib/board_calls.lua` is sent, and what it answers.
+//! What `scripts/lib/boards/board_calls.lua` is sent, and what it answers.
 
 use jobbers_common::{
     board::{BoardTime, When},
@@ -15,8 +15,8 @@ use redis::{Cmd, Value};
 
 use super::record::{biased, content, labels, read_task, revision, time};
 use crate::redis::{
-    failure::malformed,
-    reply::{array, bytes, digits, number, text},
+    kernel::reply::{array, bytes, digits, number, text},
+    server::failure::malformed,
 };
 
 type Words = std::vec::IntoIter<Value>;

@@ -2,7 +2,7 @@
 
 use jobbers_common::engine::{Audited, Finding, Flaw};
 
-use crate::sqlite::{sql, view::View};
+use crate::sqlite::{kernel::view::View, sql};
 
 /// The side tables of tasks: name, the statement that checks them, and the one that deletes an entry. What
 /// holds predecessors is checked once more: its tasks must not be over, else the predecessors are released.
@@ -28,7 +28,7 @@ pub(super) const DAMAGED: &str = "damaged|";
 
 /// The part that one call checks, and where it continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sqlite) enum Piece {
+pub(crate) enum Piece {
     /// The table after the one of this name.
     File(String),
     /// Tasks after this key.
@@ -115,7 +115,7 @@ impl Piece {
 
 /// How a finding is repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Mend {
+pub(crate) enum Mend {
     /// Delete the entry of a table of [`BESIDE`] for this task.
     Delete(usize, i64),
     /// Make claims look at the gates of a queue again.
@@ -138,17 +138,17 @@ pub(in crate::sqlite) enum Mend {
 
 /// A checked piece: the findings, and how each is repaired if it can be.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sqlite) struct Look {
-    pub(in crate::sqlite) looked_at: u64,
+pub(crate) struct Look {
+    pub(crate) looked_at: u64,
     pub(super) findings: Vec<(Finding, Option<Mend>)>,
-    pub(in crate::sqlite) next: Option<Piece>,
+    pub(crate) next: Option<Piece>,
     /// Pages of the file were found damaged, now or earlier in this audit.
     pub(super) is_damaged: bool,
 }
 
 impl Look {
     /// Notes what does not agree.
-    pub(in crate::sqlite) fn note(
+    pub(crate) fn note(
         &mut self,
         flaw: Flaw,
         subject: impl Into<String>,
@@ -166,11 +166,11 @@ impl Look {
     }
 
     /// Whether any finding can be repaired.
-    pub(in crate::sqlite) fn can_be_mended(&self) -> bool {
+    pub(crate) fn can_be_mended(&self) -> bool {
         !self.is_damaged && self.findings.iter().any(|(_, mend)| mend.is_some())
     }
 
-    pub(in crate::sqlite) fn into_audited(self) -> Audited {
+    pub(crate) fn into_audited(self) -> Audited {
         Audited {
             looked_at: self.looked_at,
             findings: self.findings.into_iter().map(|(finding, _)| finding).collect(),

@@ -8,17 +8,16 @@ use rusqlite::OptionalExtension;
 use super::row::read_labels;
 use crate::sqlite::{
     audit::piece::{Look, Mend, Piece},
-    error::OrStore,
+    kernel::{step::Step, view::View},
     sql,
-    step::Step,
-    view::View,
+    store::error::OrStore,
 };
 
 /// How many miscounted groups of a board are reported.
 const MOST_GROUPS: usize = 10;
 
 /// Tasks of boards: whether each can be read, and is found by its labels and its group.
-pub(in crate::sqlite) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
+pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
     let mut look = Look::default();
     let mut statement = view.prepare(sql::AUDIT_BOARD_TASKS)?;
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
@@ -60,7 +59,7 @@ fn indexed_labels(view: &View<'_>, task: i64, board: i64) -> Result<BTreeMap<Str
 }
 
 /// The counts of one board.
-pub(in crate::sqlite) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
+pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
     type Counts = (i64, String, i64, i64, i64, i64);
     let mut statement = view.prepare(sql::AUDIT_BOARD)?;
     let read =
@@ -89,7 +88,7 @@ pub(in crate::sqlite) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
 }
 
 /// Has selections find a task by its labels.
-pub(in crate::sqlite) fn relabel(step: &Step<'_>, task: i64) -> Result<()> {
+pub(crate) fn relabel(step: &Step<'_>, task: i64) -> Result<()> {
     let mut statement = step.prepare(sql::LABELS_OF_BOARD_TASK)?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let found: Option<(i64, Option<String>)> = statement.query_row([task], read).optional().or_store()?;
@@ -102,7 +101,7 @@ pub(in crate::sqlite) fn relabel(step: &Step<'_>, task: i64) -> Result<()> {
 }
 
 /// Counts the tasks of a board again.
-pub(in crate::sqlite) fn count_again(step: &Step<'_>, board: i64) -> Result<()> {
+pub(crate) fn count_again(step: &Step<'_>, board: i64) -> Result<()> {
     for sql in [sql::RECOUNT_BOARD, sql::DROP_EMPTY_BOARD_GROUPS, sql::RECOUNT_BOARD_GROUPS] {
         step.prepare(sql)?.execute([board]).or_store()?;
     }

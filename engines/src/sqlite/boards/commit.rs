@@ -16,7 +16,11 @@ use super::{
     plan::{Plan, Stored, plan},
     row::{Board, find_board, write_labels},
 };
-use crate::sqlite::{error::OrStore, ledger::Notification, sql, step::Step};
+use crate::sqlite::{
+    kernel::{ledger::Notification, step::Step},
+    sql,
+    store::error::OrStore,
+};
 
 /// About how many bytes a task takes besides its content: its row and the entries of its indexes.
 const TASK_BYTES: u64 = 200;

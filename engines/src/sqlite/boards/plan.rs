@@ -16,7 +16,7 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, Connection, Params, Row};
 
 use super::row::stored_revision;
-use crate::sqlite::{error::OrStore, sql};
+use crate::sqlite::{sql, store::error::OrStore};
 
 /// What a commit needs to know of a task that it changes.
 #[derive(Debug)]

@@ -15,10 +15,14 @@ use super::{
     commit::{Change, create_board},
     row::{self, find_board},
 };
-use crate::sqlite::{error::OrStore, ledger::Notification, sql, step::Step, view::View};
+use crate::sqlite::{
+    kernel::{ledger::Notification, step::Step, view::View},
+    sql,
+    store::error::OrStore,
+};
 
 /// The marks of a board's commits.
-pub(in crate::sqlite) fn marks(view: &View<'_>, name: &BoardName) -> Result<Vec<String>> {
+pub(crate) fn marks(view: &View<'_>, name: &BoardName) -> Result<Vec<String>> {
     let Some(board) = find_board(view.conn, name)? else { return Ok(Vec::new()) };
     let mut statement = view.prepare(sql::ALL_BOARD_MARKS)?;
     let rows = statement.query_map([board.key], |row| row.get(0)).or_store()?;
@@ -26,7 +30,7 @@ pub(in crate::sqlite) fn marks(view: &View<'_>, name: &BoardName) -> Result<Vec<
 }
 
 /// Stores tasks under their revisions, and raises the board's counter.
-pub(in crate::sqlite) fn restore(step: &mut Step<'_>, piece: &BoardPiece) -> Result<Vec<Restored>> {
+pub(crate) fn restore(step: &mut Step<'_>, piece: &BoardPiece) -> Result<Vec<Restored>> {
     let mut board = match find_board(step.conn, &piece.board)? {
         Some(board) => board,
         None => create_board(step, &piece.board)?,

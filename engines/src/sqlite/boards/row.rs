@@ -11,8 +11,8 @@ use jobbers_common::{
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::sqlite::{
-    error::{OrStore, corrupt},
     sql,
+    store::error::{OrStore, corrupt},
 };
 
 /// A board that exists.

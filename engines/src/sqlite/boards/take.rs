@@ -14,9 +14,9 @@ use super::{
     row::{Board, find_board, get},
 };
 use crate::sqlite::{
-    error::{OrStore, corrupt},
+    kernel::step::Step,
     sql,
-    step::Step,
+    store::error::{OrStore, corrupt},
 };
 
 /// A task that a take has found, with its key and its board.

@@ -16,7 +16,7 @@ type Group = (BoardName, String);
 
 /// The register.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct GroupWaiters {
+pub(crate) struct GroupWaiters {
     groups: Mutex<HashMap<Group, watch::Sender<u64>>>,
     /// How many groups are awaited, to be read without the lock.
     awaited: AtomicUsize,
@@ -34,7 +34,7 @@ impl GroupWaiters {
     }
 
     /// Wakes those who wait for a group and have seen less than this revision.
-    pub(in crate::sqlite) fn tell(&self, board: BoardName, group: String, woken_at: u64) {
+    pub(crate) fn tell(&self, board: BoardName, group: String, woken_at: u64) {
         if self.awaited.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -48,7 +48,7 @@ impl GroupWaiters {
     }
 
     /// The groups that are awaited.
-    pub(in crate::sqlite) fn awaited(&self) -> Vec<Group> {
+    pub(crate) fn awaited(&self) -> Vec<Group> {
         self.groups.lock().keys().cloned().collect()
     }
 }

@@ -1,0 +1,131 @@
+//! How the store is, for readiness and `doctor`.
+
+use std::{collections::HashMap, time::Duration};
+
+use jobbers_common::{
+    engine::{Error, Health, Result, Trouble},
+    time::Timestamp,
+};
+use redis::{Cmd, FromRedisValue};
+
+use crate::redis::{
+    follow::{letters, tombstones},
+    kernel::{keys, layout::FIRST_NUMBER_AT},
+    server::{failure::malformed, store::Store},
+};
+
+/// Describes the server and its durability.
+pub(crate) async fn health(store: &Store) -> Result<Health> {
+    let (info, mut warnings): (String, _) = match ask(store, &["INFO", "persistence", "memory"]).await {
+        Ok(info) => (info, Vec::new()),
+        // This user has no permission.
+        Err(Error::Config(why)) => (String::new(), vec![format!("what Redis keeps can't be found out: {why}")]),
+        Err(error) => return Err(error),
+    };
+    let field =
+        |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default();
+    let durability = if info.is_empty() {
+        "unknown".to_owned()
+    } else if field("aof_enabled") == "1" {
+        // A managed server may not answer this.
+        let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
+        let appendfsync = settings.get("appendfsync").map_or("unknown", String::as_str);
+        if appendfsync == "no" {
+            warnings.push(
+                "Redis writes its append-only file without ever syncing it: a crash of the machine loses acknowledged \
+                 tasks; set appendfsync everysec or always"
+                    .to_owned(),
+            );
+        }
+        format!("appendonly, appendfsync {appendfsync}")
+    } else {
+        warnings.push(
+            "Redis keeps no append-only file: a crash of the server loses acknowledged tasks; set appendonly yes"
+                .to_owned(),
+        );
+        "no append-only file: what a snapshot holds survives".to_owned()
+    };
+    let policy = field("maxmemory_policy");
+    if policy != "noeviction" && field("maxmemory") != "0" {
+        warnings.push(format!("maxmemory-policy is {policy}: a full server deletes tasks; set it to noeviction"));
+    }
+    let number = |name: &str| field(name).parse::<u64>().unwrap_or_default();
+    let (used, most) = (number("used_memory"), number("maxmemory"));
+    let mut troubles = Vec::new();
+    if most > 0 && used >= most {
+        troubles.push(Trouble::Full);
+    }
+    if most > 0 && used.saturating_mul(10) >= most.saturating_mul(9) {
+        let share = used.saturating_mul(100) / most;
+        warnings.push(format!(
+            "Redis uses {share} % of its maxmemory: when it is full, submissions are refused; settle or prune tasks, or \
+             give it more"
+        ));
+    }
+    for (name, what) in [("aof_last_write_status", "append-only file"), ("rdb_last_bgsave_status", "snapshot")] {
+        if !matches!(field(name), "ok" | "") {
+            warnings.push(format!("the last write of the {what} failed: see the server's log and disk"));
+        }
+    }
+    let (now, outbox) = letters::outbox(store).await?;
+    // A user without permission for this command gets no warning.
+    let counter: Option<i64> = ask(store, &["GET", &format!("{}c", store.shard)]).await.unwrap_or_default();
+    warnings.extend(counter.and_then(|counter| clock_warning(counter, now)));
+    // A process that only looks finds the store gone as well, and notes nothing.
+    let emptied: Option<i64> = ask(store, &["GET", &keys::emptied(&store.shard)]).await.unwrap_or_default();
+    if let Some(at) = emptied {
+        troubles.push(Trouble::CommitsMissing);
+        warnings.push(emptied_warning(store, now.since(Timestamp::from_micros(at))));
+    }
+    let tombstones = tombstones::health(store).await?;
+    Ok(Health {
+        engine: "redis",
+        store: store.address.clone(),
+        durability,
+        warnings,
+        troubles,
+        now,
+        outbox,
+        tombstones,
+    })
+}
+
+/// The warning that the server has lost the store.
+fn emptied_warning(store: &Store, ago: Duration) -> String {
+    let minutes = ago.as_secs() / 60;
+    format!(
+        "the Redis server lost the whole store, found {minutes} minutes ago: its keys were deleted (FLUSHALL, FLUSHDB), it started \
+         without what it had written, or the address leads to another server or database. Every task that was acknowledged \
+         before is missing. Restore a backup, or accept it: redis-cli DEL '{}'",
+        keys::emptied(&store.shard)
+    )
+}
+
+/// The clock may be so far behind the counter without a warning.
+const CLOCK_SLACK: Duration = Duration::from_secs(5);
+
+/// The warning that the server's clock is behind what the store has written: the counter never is behind the clock.
+fn clock_warning(counter: i64, now: Timestamp) -> Option<String> {
+    let behind = Timestamp::from_micros(FIRST_NUMBER_AT.saturating_add(counter)).since(now);
+    (behind > CLOCK_SLACK).then(|| {
+        format!(
+            "the clock of the Redis server is {} s behind what this store has written: it was set back. Until it has caught up, \
+             the tasks of dead workers and delayed tasks wait longer by as much. Set it forward again, and have it slewed, \
+             not set",
+            behind.as_secs()
+        )
+    })
+}
+
+/// Sends a plain command and reads its answer.
+async fn ask<T: FromRedisValue>(store: &Store, words: &[&str]) -> Result<T> {
+    let build = |_| {
+        let mut command = Cmd::new();
+        words.iter().for_each(|word| {
+            command.arg(*word);
+        });
+        command
+    };
+    let answer = store.work.call(None, &build).await?;
+    redis::from_redis_value(answer).map_err(|error| malformed(&error.to_string()))
+}

@@ -1,0 +1,184 @@
+//! What the callers of this process wait for: tasks, and groups of boards.
+
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// How long a caller waits before it looks again, where a message may have been missed.
+pub(crate) const LOOK_AGAIN_SOON: Duration = Duration::from_secs(1);
+/// A caller to whom no message came looks again after this time, and up to half as much more.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(40);
+/// Tasks that one renewal forgets.
+pub(crate) const FORGOTTEN_AT_ONCE: usize = 1_000;
+
+/// The tasks that callers of this process wait for.
+#[derive(Debug, Default)]
+pub(crate) struct AwaitedTasks {
+    register: Mutex<Register>,
+    /// Whether messages may be missed now.
+    is_deaf: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Register {
+    /// By the task's id, or what a group is awaited by.
+    tasks: HashMap<String, Awaited>,
+    /// Tasks without callers that the store may still count as awaited, with their marks.
+    left: Vec<(String, u64)>,
+    /// The latest mark. It grows with each call that notes a task, so that an older call to forget it has no effect.
+    mark: u64,
+    is_renewed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Awaited {
+    ended: Arc<Notify>,
+    callers: usize,
+    /// The mark it was noted with; 0 before, and once its end was reported.
+    mark: u64,
+}
+
+impl AwaitedTasks {
+    /// Wakes the callers that wait for any of these tasks: they have ended.
+    pub(crate) fn tell<'a>(&self, ids: impl Iterator<Item = &'a str>) {
+        let mut register = self.register.lock();
+        for id in ids {
+            if let Some(awaited) = register.tasks.get_mut(id) {
+                awaited.mark = 0;
+                awaited.ended.notify_waiters();
+            }
+        }
+    }
+
+    /// Wakes all callers, because a message may have been missed.
+    pub(crate) fn tell_all(&self) {
+        self.register.lock().tasks.values().for_each(|awaited| awaited.ended.notify_waiters());
+    }
+
+    /// Notes whether messages are received.
+    pub(crate) fn set_deaf(&self, is_deaf: bool) {
+        self.is_deaf.store(is_deaf, Ordering::SeqCst);
+    }
+
+    pub(crate) fn enter(&self, id: &str) -> Caller<'_> {
+        let mut register = self.register.lock();
+        let awaited = register.tasks.entry(id.to_owned()).or_default();
+        awaited.callers += 1;
+        Caller { tasks: self, id: id.to_owned(), ended: Arc::clone(&awaited.ended) }
+    }
+
+    /// The mark for a call that notes this task.
+    pub(crate) fn next_mark(&self, id: &str) -> u64 {
+        let mut register = self.register.lock();
+        register.mark += 1;
+        let mark = register.mark;
+        if let Some(awaited) = register.tasks.get_mut(id) {
+            awaited.mark = mark;
+        }
+        mark
+    }
+
+    /// How long a caller waits for a message before it looks again.
+    pub(crate) fn look_again(&self, mark: u64) -> Duration {
+        match self.is_deaf.load(Ordering::SeqCst) {
+            true => LOOK_AGAIN_SOON,
+            // Callers that came together look again one after the other.
+            false => LOOK_AGAIN + LOOK_AGAIN / 1_024 * u32::try_from(mark % 512).unwrap_or_default(),
+        }
+    }
+
+    /// Notes that the renewal runs from now on. Returns whether it ran already.
+    pub(crate) fn begin_renewal(&self) -> bool {
+        mem::replace(&mut self.register.lock().is_renewed, true)
+    }
+
+    /// Notes that the renewal has ended early.
+    pub(crate) fn lose_renewal(&self) {
+        self.register.lock().is_renewed = false;
+    }
+
+    /// What the next renewal forgets; `None`, and the renewal ends, if no caller waits.
+    pub(crate) fn take_left(&self) -> Option<Vec<(String, u64)>> {
+        let mut register = self.register.lock();
+        if register.tasks.is_empty() && register.left.is_empty() {
+            register.is_renewed = false;
+            return None;
+        }
+        let rest = register.left.len().saturating_sub(FORGOTTEN_AT_ONCE);
+        Some(register.left.split_off(rest))
+    }
+}
+
+/// A caller that waits for the end of a task.
+pub(crate) struct Caller<'a> {
+    tasks: &'a AwaitedTasks,
+    id: String,
+    pub(crate) ended: Arc<Notify>,
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        let mut register = self.tasks.register.lock();
+        let Some(awaited) = register.tasks.get_mut(&self.id) else { return };
+        awaited.callers -= 1;
+        if awaited.callers == 0 {
+            let mark = mem::take(&mut awaited.mark);
+            register.tasks.remove(&self.id);
+            if mark > 0 {
+                register.left.push((self.id.clone(), mark));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn all_callers_of_a_task_hear_of_its_end() {
+        let tasks = AwaitedTasks::default();
+        let (first, second, other) = (tasks.enter("a"), tasks.enter("a"), tasks.enter("b"));
+        let (one, two, three) = (first.ended.notified(), second.ended.notified(), other.ended.notified());
+        tasks.tell(["a", "unknown"].into_iter());
+        one.await;
+        two.await;
+        assert!(timeout(Duration::ZERO, three).await.is_err());
+    }
+
+    #[test]
+    fn the_store_forgets_what_no_caller_awaits_any_more_unless_it_has_ended() {
+        let tasks = AwaitedTasks::default();
+        let (ended, first, second) = (tasks.enter("ended"), tasks.enter("a"), tasks.enter("a"));
+        let marks: Vec<u64> = [&ended, &first, &second].iter().map(|caller| tasks.next_mark(&caller.id)).collect();
+        assert_eq!(marks, [1, 2, 3]);
+        tasks.tell(["ended"].into_iter());
+        drop((ended, first));
+        assert_eq!(tasks.take_left().unwrap(), [], "another caller still waits");
+        drop(second);
+        assert_eq!(tasks.take_left().unwrap(), [("a".to_owned(), 3)]);
+        assert_eq!(tasks.take_left(), None);
+        assert!(tasks.register.lock().tasks.is_empty());
+    }
+
+    #[test]
+    fn callers_that_came_together_look_again_one_after_the_other() {
+        let tasks = AwaitedTasks::default();
+        let pauses: Vec<Duration> = (0..512).map(|mark| tasks.look_again(mark)).collect();
+        assert!(pauses.is_sorted_by(|one, next| one < next));
+        assert!(pauses[511] < LOOK_AGAIN * 3 / 2);
+        tasks.set_deaf(true);
+        assert_eq!(tasks.look_again(7), LOOK_AGAIN_SOON);
+    }
+}

@@ -1,0 +1,146 @@
+//! The names of the queues, in pieces. Only the store knows which queues exist; no process keeps a list.
+
+use jobbers_common::{
+    engine::{Result, keep::validate_creation},
+    name::QueueName,
+};
+use redis::{Cmd, Value};
+
+use crate::redis::{
+    kernel::{
+        reply::{array, text},
+        script,
+    },
+    server::{failure::malformed, store::Store},
+};
+
+/// Where a walk over queues begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum From<'a> {
+    Start,
+    At(&'a QueueName),
+    After(&'a QueueName),
+}
+
+impl<'a> From<'a> {
+    /// At a queue, if one is given.
+    pub(crate) fn at(queue: Option<&'a QueueName>) -> Self {
+        queue.map_or(Self::Start, Self::At)
+    }
+
+    /// After a queue, if one is given.
+    pub(crate) fn after(queue: Option<&'a QueueName>) -> Self {
+        queue.map_or(Self::Start, Self::After)
+    }
+
+    /// Whether the walk meets a queue.
+    fn is_before(self, queue: &QueueName) -> bool {
+        match self {
+            Self::Start => true,
+            Self::At(from) => from <= queue,
+            Self::After(from) => from < queue,
+        }
+    }
+
+    /// The beginning of a range of names, in Redis's notation.
+    fn bound(self) -> String {
+        match self {
+            Self::Start => "-".to_owned(),
+            Self::At(queue) => format!("[{queue}"),
+            Self::After(queue) => format!("({queue}"),
+        }
+    }
+}
+
+/// A piece of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    /// In the order of their names.
+    pub(crate) names: Vec<QueueName>,
+    /// The queue at which the walk continues; `None` at its end.
+    pub(crate) next: Option<QueueName>,
+}
+
+impl Queues {
+    /// One queue alone, if the walk has not passed it.
+    pub(crate) fn only(queue: &QueueName, from: Option<&QueueName>) -> Self {
+        let names = if from.is_none_or(|from| from <= queue) { vec![queue.clone()] } else { Vec::new() };
+        Self { names, next: None }
+    }
+
+    /// The queue at a place, or the one at which the walk continues.
+    pub(crate) fn at(&self, place: usize) -> Option<&QueueName> {
+        self.names.get(place).or(self.next.as_ref())
+    }
+}
+
+/// Up to `limit` queues with something in a part, by its letter (`keys.rs`), or of all queues for an empty one; in the
+/// order of their names. May return fewer, even none, before the end, and queues whose part is empty by now.
+pub(crate) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+    match part {
+        "l" | "s" | "f" => holders(store, part, from, limit).await,
+        _ => with_part(store, part, from, limit).await,
+    }
+}
+
+/// By the index of the queues that have leases, scheduled or finished tasks: the cost depends only on these queues.
+async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+    let (mut cursor, mut names) = ("0".to_owned(), Vec::new());
+    loop {
+        let add = |command: &mut Cmd| {
+            command.arg(part).arg(&cursor);
+        };
+        let mut answer = array(store.run(&store.bulk, &script::HOLDERS, add).await?)?.into_iter();
+        cursor = text(answer.next().unwrap_or(Value::Nil))?;
+        for name in answer {
+            let name = read_name(text(name)?)?;
+            if from.is_before(&name) {
+                names.push(name);
+            }
+        }
+        if cursor == "0" {
+            break;
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    let next = names.get(limit).cloned();
+    names.truncate(limit);
+    Ok(Queues { names, next })
+}
+
+/// By all names, of which it checks a bounded number. It uses no index, so it also finds what an index has lost.
+pub(crate) async fn with_part(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+    let add = |command: &mut Cmd| {
+        command.arg(from.bound()).arg(limit).arg(part);
+    };
+    let mut answer = array(store.run(&store.bulk, &script::QUEUES, add).await?)?.into_iter();
+    let next = text(answer.next().unwrap_or(Value::Nil))?;
+    let next = if next.is_empty() { None } else { Some(read_name(next)?) };
+    let names = answer.map(|name| read_name(text(name)?)).collect::<Result<_>>()?;
+    Ok(Queues { names, next })
+}
+
+/// The next queue in the order of names; `None` after the last.
+pub(crate) async fn next(store: &Store, from: From<'_>) -> Result<Option<QueueName>> {
+    Ok(walk(store, "", from, 1).await?.names.pop())
+}
+
+/// Creates queues that do not exist.
+pub(crate) async fn create(store: &Store, queues: &[QueueName]) -> Result<()> {
+    validate_creation(queues)?;
+    if queues.is_empty() {
+        return Ok(());
+    }
+    let add = |command: &mut Cmd| {
+        queues.iter().for_each(|queue| {
+            command.arg(0).arg(queue.as_str());
+        });
+    };
+    store.run(&store.bulk, &script::CREATE_QUEUES, add).await.map(drop)
+}
+
+/// Reads a queue's name.
+pub(crate) fn read_name(name: String) -> Result<QueueName> {
+    QueueName::new(name).map_err(|_| malformed("the name of a queue was due"))
+}

@@ -1,0 +1,251 @@
+//! Accepting submissions. Callers that come while a call is under way share the next one.
+//!
+//! Submissions wait in line (`line.rs`) while a few calls are under way, and then go together. Each submission stays all or
+//! nothing, and another's refusal does not affect it. `submit/wire.rs` has the arguments and the answers of the script.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use jobbers_common::{
+    engine::{Error, Result, Submit, Submitted},
+    limits::MAX_BATCH,
+    task::NewTask,
+};
+use redis::Value;
+use tokio::sync::oneshot;
+
+use self::wire::{Named, Run, encode, mode_of, read_answer, read_single_answers, write_group};
+use crate::redis::{
+    kernel::{reply::array, script},
+    server::{
+        failure::malformed,
+        line::{Line, Request},
+        pressure::{self, TASK_BYTES},
+        store::Store,
+    },
+};
+
+pub(crate) mod one;
+mod wire;
+
+/// Submissions of several callers share a call up to this number of bytes, so that it is sent and answered within the
+/// time for an answer. The submission of a single caller is never divided.
+const SHARED_BYTES: usize = 4 * 1024 * 1024;
+/// Submissions of several callers share a call with at most this number of runs of similar tasks, which may all be for
+/// different queues: a run costs the server more than a task. The submission of a single caller is never divided.
+const SHARED_RUNS: usize = 250;
+/// A batch whose tasks change the queue more often than this is sent queue by queue: a run costs as much as two tasks.
+const RUNS_AS_GIVEN: usize = 20;
+
+type Answer = Result<Vec<Submitted>>;
+
+/// One caller's tasks, ready to be sent.
+#[derive(Debug)]
+struct Group {
+    tasks: Vec<Named>,
+    /// Whether it has a unique key or a dependency: then it goes in a call of its own, whose tasks are judged together.
+    goes_alone: bool,
+    /// The action for ids that are taken, as the script reads it.
+    mode: u8,
+    runs: Vec<Run>,
+    /// Its size in bytes.
+    bytes: usize,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The tasks of one group of the script: one caller's tasks, or single tasks of many callers that form one run. A
+/// separate group would cost the server more than the task in it.
+type Lot = Vec<Group>;
+
+/// The queue of submissions.
+#[derive(Debug)]
+pub(crate) struct Submitter {
+    line: Line<Group>,
+}
+
+impl Request for Group {
+    type Sender = Store;
+
+    fn fitting(line: &[Self]) -> usize {
+        fitting(line)
+    }
+
+    async fn send(store: &Store, call: Vec<Self>) {
+        send(store, call).await;
+    }
+}
+
+impl Submitter {
+    /// Opens the queue; it closes when this is dropped.
+    pub(crate) fn start(store: Arc<Store>) -> Self {
+        Self { line: Line::start(store) }
+    }
+
+    /// Submits one caller's tasks.
+    pub(crate) async fn submit(&self, batch: Submit) -> Answer {
+        batch.validate()?;
+        let goes_alone = batch.tasks.iter().any(|task| task.unique.is_some() || task.is_linked());
+        let (tasks, places) = if goes_alone { (batch.tasks, None) } else { gather_by_queue(batch.tasks) };
+        let (mode, runs) = (mode_of(batch.on_conflict), encode(&tasks)?);
+        let tasks = tasks.into_iter().map(Named::from).collect();
+        let (answer, answered) = oneshot::channel();
+        let gone = || Error::unavailable("the engine is shutting down");
+        let bytes = runs.iter().map(Run::bytes).sum();
+        let group = Group { tasks, goes_alone, mode, runs, bytes, answer };
+        self.line.enter(group).await;
+        match answered.await.map_err(|_| gone())? {
+            // A server that was emptied knows no queue at all.
+            Err(Error::UnknownQueue(_)) if self.line.sender.prepare().await? => {
+                Err(Error::unavailable("Redis lost its data; the store has been created again"))
+            }
+            answer => Ok(as_given(answer?, places)),
+        }
+    }
+}
+
+/// Groups the tasks of a batch with many runs by queue, and returns the places they had. Within its queue each task
+/// keeps its order.
+fn gather_by_queue(tasks: Vec<NewTask>) -> (Vec<NewTask>, Option<Vec<usize>>) {
+    if tasks.chunk_by(|a, b| a.queue == b.queue).count() <= RUNS_AS_GIVEN {
+        return (tasks, None);
+    }
+    let mut numbered: Vec<(usize, NewTask)> = tasks.into_iter().enumerate().collect();
+    numbered.sort_by(|(_, a), (_, b)| a.queue.cmp(&b.queue));
+    let (places, tasks): (Vec<_>, Vec<_>) = numbered.into_iter().unzip();
+    (tasks, Some(places))
+}
+
+/// Returns answers in the order in which the tasks were given.
+fn as_given(submitted: Vec<Submitted>, places: Option<Vec<usize>>) -> Vec<Submitted> {
+    let Some(places) = places else { return submitted };
+    let mut numbered: Vec<_> = places.into_iter().zip(submitted).collect();
+    numbered.sort_unstable_by_key(|(place, _)| *place);
+    numbered.into_iter().map(|(_, submitted)| submitted).collect()
+}
+
+/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`],
+/// and no id twice; a group with unique keys or dependencies goes alone. At least one.
+fn fitting(line: &[Group]) -> usize {
+    if let [_] = line {
+        return 1;
+    }
+    let (mut seen, mut of_singles, mut runs, mut bytes) = (HashSet::new(), HashSet::new(), 0, 0);
+    for (place, group) in line.iter().enumerate() {
+        bytes += group.bytes;
+        runs += match group.runs.as_slice() {
+            // Similar single tasks become one run.
+            [run] if run.count == 1 => usize::from(of_singles.insert((group.mode, &run.head))),
+            several => several.len(),
+        };
+        let fits = seen.len() + group.tasks.len() <= MAX_BATCH
+            && runs <= SHARED_RUNS
+            && bytes <= SHARED_BYTES
+            && !group.goes_alone;
+        if !fits || !group.tasks.iter().all(|task| seen.insert(task.id.as_str())) {
+            return place.max(1);
+        }
+    }
+    line.len()
+}
+
+async fn send(store: &Store, groups: Vec<Group>) {
+    let lots = lots(groups);
+    let build = |_| {
+        let mut command = store.command(&script::SUBMIT);
+        command.arg(lots.len());
+        for lot in &lots {
+            let runs: Vec<&[Run]> = lot.iter().map(|group| group.runs.as_slice()).collect();
+            write_group(lot.first().map_or(b'f', |group| group.mode), &runs, &mut command);
+        }
+        command
+    };
+    let tasks = lots.iter().flatten();
+    let growth = tasks.map(|group| group.bytes + TASK_BYTES * group.tasks.len()).sum();
+    let answers = pressure::call(store, &script::SUBMIT, growth, &build).await.and_then(array);
+    match answers {
+        Ok(answers) if answers.len() == lots.len() => {
+            lots.into_iter().zip(answers).for_each(|(lot, answer)| tell(lot, answer));
+        }
+        outcome => {
+            let error = outcome.err().unwrap_or_else(|| malformed("one answer per group was due"));
+            lots.into_iter().flatten().for_each(|group| drop(group.answer.send(Err(error.clone()))));
+        }
+    }
+}
+
+/// Combines single tasks that differ in nothing the script must know.
+fn lots(groups: Vec<Group>) -> Vec<Lot> {
+    let mut lots: Vec<Lot> = Vec::with_capacity(groups.len());
+    let mut of_singles = HashMap::new();
+    let mut last = None;
+    for group in groups {
+        let place = match group.runs.as_slice() {
+            // Most often similar to the previous one.
+            [run] if run.count == 1 => match last.filter(|place| has_head(lots.get(*place), group.mode, run)) {
+                Some(place) => place,
+                None => *of_singles.entry((group.mode, run.head.clone())).or_insert(lots.len()),
+            },
+            _ => lots.len(),
+        };
+        last = group.runs.first().is_some_and(|run| run.count == 1).then_some(place);
+        match lots.get_mut(place) {
+            Some(lot) => lot.push(group),
+            None => lots.push(vec![group]),
+        }
+    }
+    lots
+}
+
+/// Whether a single task differs from those of a lot in nothing the script must know.
+fn has_head(lot: Option<&Lot>, mode: u8, run: &Run) -> bool {
+    let Some([first, ..]) = lot.map(Vec::as_slice) else { return false };
+    first.mode == mode
+        && matches!(first.runs.as_slice(), [of_first] if of_first.count == 1 && of_first.head == run.head)
+}
+
+/// Sends each caller of a lot its own answer. A caller that is gone gets none.
+fn tell(mut lot: Lot, answer: Value) {
+    if let [_] = lot.as_slice() {
+        lot.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.tasks))));
+        return;
+    }
+    let tasks = lot.iter_mut().flat_map(|group| std::mem::take(&mut group.tasks)).collect();
+    let mut answers = read_single_answers(answer, tasks).into_iter();
+    for group in lot {
+        let answer = answers.next().unwrap_or_else(|| Err(malformed("an answer per task was due")));
+        group.answer.send(answer.map(|submitted| vec![submitted])).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jobbers_common::{
+        engine::OnConflict,
+        task::{NewTask, Start},
+    };
+    use jobbers_law::conformance::task;
+
+    use super::*;
+
+    /// A caller's task with this number, with this delay.
+    fn single(number: u64, delay: u64) -> Group {
+        let start = Start::After(Duration::from_secs(delay));
+        let task = NewTask { start, ..task(&format!("t{number}")) };
+        let runs = encode(std::slice::from_ref(&task)).unwrap();
+        let bytes = runs.iter().map(Run::bytes).sum();
+        let (answer, _) = oneshot::channel();
+        Group { tasks: vec![task.into()], goes_alone: false, mode: mode_of(OnConflict::Fail), runs, bytes, answer }
+    }
+
+    #[test]
+    fn a_shared_call_has_a_bounded_number_of_runs() {
+        let line: Vec<Group> = (0..1_000).map(|n| single(n, n)).collect();
+        assert_eq!(fitting(&line), SHARED_RUNS);
+        let line: Vec<Group> = (0..1_000).map(|n| single(n, n % 2)).collect();
+        assert_eq!(fitting(&line), 1_000, "those that are alike make one run");
+    }
+}

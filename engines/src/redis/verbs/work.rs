@@ -1,0 +1,255 @@
+//! The worker's side: cycles, renewals, cancels.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    engine::{
+        Cancelled, Cycle, CycleReply, Error, ExtendAnswer, Extension, Outcome, Reclaimed, Result, SettleAnswer,
+        Settlement, work::validate_extend,
+    },
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId, WorkerId},
+    task::Fence,
+    time::Timestamp,
+    transition::is_repetition,
+};
+use redis::{Cmd, Value};
+use tracing::warn;
+use ulid::Ulid;
+
+use super::keep::{read_lost, read_reclaimed};
+use crate::redis::{
+    kernel::{
+        errors::write_failure,
+        reply::{array, bytes, digits, number, text, tuple},
+        script,
+        state::{NotHandedOut, read_claims},
+        values::{micros, status_of, time, write_payload},
+    },
+    read::look,
+    server::{address::ANSWER_WITHIN, failure::malformed, store::Store},
+};
+
+/// Runs one cycle. If a frozen server runs a claim after its caller stopped waiting, the claim leases nothing, because
+/// the leases would have to expire before another worker got the tasks. No caller waits longer than an answer may take,
+/// or than the lease lasts. If the answer is lost, the cycle is sent again under the same number, and a server that has
+/// carried it out returns the earlier result instead of repeating it.
+pub(crate) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
+    cycle.validate()?;
+    let stale = store.notifications.take_registered(&cycle.worker);
+    let request = Ulid::generate().to_string();
+    let slot = store.cycles.take_slot(&cycle.worker);
+    let lease = cycle.claim.as_ref().map_or(ANSWER_WITHIN, |claim| claim.lease);
+    let claim_until = store.present_after(lease.min(ANSWER_WITHIN));
+    let build = |again: bool| {
+        let mut command = store.command(&script::CYCLE);
+        command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot.number).arg(&request);
+        command.arg(if again { "again" } else { "" }).arg(cycle.settlements.len());
+        let mut scratch = Vec::new();
+        cycle.settlements.iter().for_each(|settlement| write_settlement(settlement, &mut command, &mut scratch));
+        write_claim(cycle, &stale, claim_until, &mut command);
+        command
+    };
+    let answer = store.work.call(Some(&script::CYCLE), &build).await?;
+    slot.release();
+    let (settled, mut reply, now) = read_reply(answer, cycle)?;
+    store.note_present(now);
+    reply.settled = settle_answers(store, cycle, settled).await?;
+    if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && !reply.more) {
+        store.notifications.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
+    }
+    if reply.config_version == 0 && store.prepare().await? {
+        warn!("Redis lost its data; the store has been created again");
+    }
+    Ok(reply)
+}
+
+/// A lease as the script compares it: fences are 15 digits.
+fn fence_digits(fence: Fence) -> String {
+    format!("{:015}", fence.0)
+}
+
+fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Vec<u8>) {
+    payload.clear();
+    let mut outcome = match &settlement.outcome {
+        Outcome::Completed { result } => {
+            write_payload(result.as_ref(), payload);
+            "c".to_owned()
+        }
+        Outcome::Retry { delay, failure } => {
+            write_failure(failure, payload);
+            format!("r{}", micros(*delay))
+        }
+        Outcome::Failed { failure, dead_letter } => {
+            write_failure(failure, payload);
+            format!("f{}", u8::from(*dead_letter))
+        }
+        Outcome::Stalled { failure, dead_letter } => {
+            write_failure(failure, payload);
+            format!("s{}", u8::from(*dead_letter))
+        }
+        Outcome::Aborted { failure } => {
+            write_failure(failure, payload);
+            "a".to_owned()
+        }
+        Outcome::Unknown { delay, patience, failure, dead_letter } => {
+            write_failure(failure, payload);
+            format!("u{}{}:{}", u8::from(*dead_letter), micros(*patience), micros(*delay))
+        }
+        Outcome::Cancelled => "x".to_owned(),
+        Outcome::Released { delay } => format!("l{}", micros(*delay)),
+        Outcome::Unstarted { delay } => format!("n{}", micros(*delay)),
+    };
+    if let Some(span) = settlement.span_to_keep() {
+        outcome.push(';');
+        outcome.push_str(span);
+    }
+    command.arg(settlement.id.as_str()).arg(fence_digits(settlement.fence));
+    command.arg(outcome).arg(payload.as_slice());
+}
+
+fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &mut Cmd) {
+    command.arg(stale.len());
+    stale.iter().for_each(|queue| {
+        command.arg(queue.as_str());
+    });
+    if let Some(claim) = &cycle.claim {
+        command.arg(claim.limit).arg(micros(claim.lease)).arg(until.as_micros()).arg(claim.refused.len());
+        claim.refused.iter().for_each(|refusal| {
+            command.arg(refusal.queue.as_str()).arg(refusal.kind.gate_code());
+        });
+        claim.queues.iter().for_each(|it| {
+            command.arg(it.queue.as_str()).arg(it.limit);
+        });
+    }
+}
+
+/// A letter per settlement, the reply without them, and the server's time.
+fn read_reply(answer: Value, cycle: &Cycle) -> Result<(Vec<u8>, CycleReply, Timestamp)> {
+    let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed, expired] = tuple(answer)?;
+    let settled = bytes(settled)?;
+    if settled.len() != cycle.settlements.len() {
+        return Err(malformed("one answer per settlement was due"));
+    }
+    let now = time(&bytes(now)?)?;
+    let mut claimed = Vec::new();
+    for claim in array(claims)? {
+        for NotHandedOut { id, why } in read_claims(claim, now, &mut claimed)? {
+            warn!(task = id, why, "a queue held a task that no worker can get");
+        }
+    }
+    let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("expected a task's id"));
+    let reply = CycleReply {
+        settled: Vec::new(),
+        claimed,
+        cancel_requested: array(cancel_requested)?.into_iter().map(id).collect::<Result<_>>()?,
+        config_version: digits(&bytes(version)?)?,
+        // -1 is not a number of microseconds.
+        next_due: text(next_due)?.parse().ok().map(Duration::from_micros),
+        more: number(more)? == 1,
+        reclaimed: match reclaimed {
+            Value::Nil => Reclaimed::default(),
+            reclaimed => {
+                let [requeued, ended] = tuple(reclaimed)?;
+                read_reclaimed(requeued, ended)?
+            }
+        },
+        expired: read_lost(expired)?,
+    };
+    Ok((settled, reply, now))
+}
+
+/// The answers of settlements. A task that was over by the same lease is read, to compare how it ended; if it has moved since,
+/// the lease is lost.
+async fn settle_answers(store: &Store, cycle: &Cycle, letters: Vec<u8>) -> Result<Vec<SettleAnswer>> {
+    let mut answers = Vec::with_capacity(letters.len());
+    for (letter, settlement) in letters.into_iter().zip(&cycle.settlements) {
+        answers.push(match letter {
+            b'-' => SettleAnswer::LeaseLost,
+            b'=' | b'#' => {
+                let task = look::get(store, &settlement.id).await?;
+                let ended = task.filter(|task| is_repetition(&settlement.outcome, task, letter == b'#'));
+                ended.map_or(SettleAnswer::LeaseLost, |task| SettleAnswer::Accepted(task.status))
+            }
+            digit => SettleAnswer::Accepted(status_of(&[digit])?),
+        });
+    }
+    Ok(answers)
+}
+
+/// Renews leases.
+pub(crate) async fn extend(
+    store: &Store,
+    worker: &WorkerId,
+    lease: Duration,
+    extensions: &[Extension],
+) -> Result<Vec<ExtendAnswer>> {
+    validate_extend(lease, extensions)?;
+    if extensions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let add = |command: &mut Cmd| {
+        command.arg(micros(lease)).arg(worker.as_str());
+        extensions.iter().for_each(|extension| write_extension(extension, command));
+    };
+    let letters = bytes(store.run(&store.leases, &script::EXTEND, add).await?)?;
+    let read = |letter: &u8| match letter {
+        b'e' => Ok(ExtendAnswer::Extended { cancel_requested: false }),
+        b'c' => Ok(ExtendAnswer::Extended { cancel_requested: true }),
+        b'l' => Ok(ExtendAnswer::LeaseLost),
+        _ => Err(malformed("an answer per lease was due")),
+    };
+    letters.iter().map(read).collect()
+}
+
+fn write_extension(extension: &Extension, command: &mut Cmd) {
+    command.arg(extension.id.as_str()).arg(fence_digits(extension.fence));
+    let Some(heartbeat) = &extension.heartbeat else {
+        command.arg("").arg("-").arg("-");
+        return;
+    };
+    command.arg("h");
+    match heartbeat.progress.as_ref().and_then(|progress| serde_json::to_vec(progress).ok()) {
+        Some(progress) => command.arg(progress),
+        None => command.arg("-"),
+    };
+    match &heartbeat.checkpoint {
+        Some(checkpoint) => {
+            let mut written = b"+".to_vec();
+            write_payload(Some(checkpoint), &mut written);
+            command.arg(written)
+        }
+        None => command.arg("-"),
+    };
+}
+
+/// The most tasks that one script cancels, so that none holds the server for long.
+const CANCELLED_A_PIECE: usize = 300;
+
+/// Cancels tasks.
+pub(crate) async fn cancel(store: &Store, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+    if ids.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call cancels at most {MAX_BATCH} tasks")));
+    }
+    let mut cancelled = Vec::with_capacity(ids.len());
+    for piece in ids.chunks(CANCELLED_A_PIECE) {
+        let add = |command: &mut Cmd| {
+            piece.iter().for_each(|id| {
+                command.arg(id.as_str());
+            });
+        };
+        for letter in bytes(store.run(&store.work, &script::CANCEL, add).await?)? {
+            cancelled.push(read_cancelled(letter)?);
+        }
+    }
+    Ok(cancelled)
+}
+
+fn read_cancelled(letter: u8) -> Result<Cancelled> {
+    match letter {
+        b'd' => Ok(Cancelled::Done),
+        b'r' => Ok(Cancelled::Requested),
+        b'u' => Ok(Cancelled::Unknown),
+        digit => Ok(Cancelled::AlreadyOver(status_of(&[digit])?)),
+    }
+}

@@ -1,0 +1,162 @@
+//! The settings of queues, roles and rules at one version.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jobbers_common::{
+    engine::{Error, Result},
+    name::{QueueName, RoleName, TaskName, WorkerId},
+    queue::{Config, QueueConfig, Retention, RoleConfig},
+    routing::{RouteKey, RouteRule, Versions},
+    time::Timestamp,
+};
+use rusqlite::Connection;
+
+use super::directory::Directory;
+use crate::sqlite::{
+    sql,
+    store::error::{OrStore, corrupt},
+};
+
+/// The value in `route` for every version of a task.
+pub(crate) const ANY_VERSION: i64 = -1;
+
+/// The configuration, and the settings that verbs look up by a queue's key.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    pub(crate) config: Arc<Config>,
+    /// The queues with a limit across all workers.
+    pub(crate) limited: Arc<HashMap<i64, Arc<QueueConfig>>>,
+    /// The queues with limits by key or by task, or with gates left from earlier ones.
+    pub(crate) gated: Arc<HashMap<i64, Arc<QueueConfig>>>,
+    /// The retention of queues that differ from the default.
+    retentions: Arc<HashMap<i64, Retention>>,
+    directory: Directory,
+}
+
+impl Catalog {
+    /// Reads it. The caller's transaction makes it one with `version`.
+    pub(crate) fn load(conn: &Connection, version: i64) -> Result<Self> {
+        let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
+        let mut catalog = Self::default();
+        let swept: Vec<i64> = rows::<(i64,)>(conn, sql::ALL_GATE_SWEEPS)?.into_iter().map(|(queue,)| queue).collect();
+        for (key, name, text) in rows::<(i64, String, String)>(conn, sql::CONFIGURED_QUEUES)? {
+            let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
+            catalog.index(key, &queue, swept.contains(&key));
+            config.queues.insert(queue.name.clone(), Arc::new(queue));
+        }
+        for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES)? {
+            let role = match whole {
+                Some(text) => serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?,
+                None => RoleConfig::new(
+                    RoleName::new(&name).map_err(|error| corrupt("role", error))?,
+                    serde_json::from_str(&queues).map_err(|error| corrupt(&name, error))?,
+                ),
+            };
+            config.roles.insert(role.name.clone(), role);
+        }
+        for (name, from, to, text) in rows::<(String, u32, u32, String)>(conn, sql::ALL_ROUTES)? {
+            let rule: RouteRule = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
+            let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
+            let versions = Versions::range(Some(from), Some(to)).map_err(|error| corrupt("route", error))?;
+            config.routes.insert(RouteKey { name, versions }, rule);
+        }
+        for (worker, since) in rows::<(String, i64)>(conn, sql::ALL_DRAINING)? {
+            let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;
+            config.draining.insert(worker, Timestamp::from_micros(since));
+        }
+        Ok(Self { config: Arc::new(config), ..catalog })
+    }
+
+    /// Indexes the settings of a queue by its key. `is_swept`: claims are looking at all its gates again.
+    fn index(&mut self, key: i64, queue: &QueueConfig, is_swept: bool) {
+        let limited = queue.is_limited().then(|| Arc::new(queue.clone()));
+        put(Arc::make_mut(&mut self.limited), key, limited);
+        put(Arc::make_mut(&mut self.gated), key, (queue.is_gated() || is_swept).then(|| Arc::new(queue.clone())));
+        let retention = Some(&queue.retention).filter(|retention| **retention != Retention::default());
+        put(Arc::make_mut(&mut self.retentions), key, retention.cloned());
+    }
+
+    /// The same settings, for a transaction that creates queues.
+    pub(crate) fn with_new_queues(&self) -> Self {
+        let Self { config, limited, gated, retentions, directory: _ } = self;
+        Self {
+            config: Arc::clone(config),
+            limited: Arc::clone(limited),
+            gated: Arc::clone(gated),
+            retentions: Arc::clone(retentions),
+            directory: Directory::default(),
+        }
+    }
+
+    /// The next version, with the settings of a queue replaced.
+    pub(crate) fn with_settings(&self, key: i64, queue: &QueueConfig, is_swept: bool) -> Self {
+        let mut config = Config::clone(&self.config);
+        config.version += 1;
+        config.queues.insert(queue.name.clone(), Arc::new(queue.clone()));
+        let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
+        catalog.index(key, queue, is_swept);
+        catalog
+    }
+
+    /// The next version, without a queue.
+    pub(crate) fn without(&self, key: i64, queue: &QueueName) -> Self {
+        let mut config = Config::clone(&self.config);
+        config.version += 1;
+        config.queues.remove(queue);
+        let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
+        catalog.index(key, &QueueConfig::new(queue.clone()), false);
+        catalog
+    }
+
+    pub(crate) fn version(&self) -> i64 {
+        self.config.version.cast_signed()
+    }
+
+    /// A queue's key.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`].
+    pub(crate) fn key(&self, conn: &Connection, queue: &QueueName) -> Result<i64> {
+        self.find_key(conn, queue)?.ok_or_else(|| Error::UnknownQueue(queue.clone()))
+    }
+
+    /// The same; `None` for a queue that does not exist.
+    pub(crate) fn find_key(&self, conn: &Connection, queue: &QueueName) -> Result<Option<i64>> {
+        self.directory.find_key(conn, queue)
+    }
+
+    /// The name of the queue a task is in.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]: a queue with tasks is never deleted.
+    pub(crate) fn name(&self, conn: &Connection, key: i64) -> Result<QueueName> {
+        self.directory.name(conn, key)
+    }
+
+    /// How long a queue's finished tasks are kept.
+    pub(crate) fn retention(&self, key: i64) -> Retention {
+        self.retentions.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// Whether the queue exists and hands out tasks.
+    pub(crate) fn is_open(&self, queue: &QueueName) -> bool {
+        self.config.queues.get(queue).is_none_or(|queue| !queue.paused)
+    }
+}
+
+/// Inserts an entry, or removes it.
+fn put<T>(entries: &mut HashMap<i64, T>, key: i64, value: Option<T>) {
+    match value {
+        Some(value) => entries.insert(key, value),
+        None => entries.remove(&key),
+    };
+}
+
+fn rows<T>(conn: &Connection, sql: &str) -> Result<Vec<T>>
+where
+    T: for<'a> TryFrom<&'a rusqlite::Row<'a>, Error = rusqlite::Error>,
+{
+    let mut statement = conn.prepare_cached(sql).or_store()?;
+    let rows = statement.query_map([], |row| T::try_from(row)).or_store()?;
+    rows.collect::<rusqlite::Result<_>>().or_store()
+}

@@ -1,0 +1,117 @@
+//! Reads whole tasks, and their failed attempts.
+
+use jobbers_common::{
+    dependency::{Dependencies, EndedPredecessor},
+    engine::{Error, Result},
+    error_kind::ErrorKind,
+    gate::ConcurrencyKey,
+    metadata::Metadata,
+    name::{TaskId, TaskName, WorkerId},
+    suspicion::Suspicion,
+    task::{AttemptError, FailureKind, Fence, Lease, Progress, Task},
+};
+use rusqlite::Row;
+use serde::{
+    Deserialize,
+    de::{IntoDeserializer, value::Error as WordError},
+};
+
+use super::{
+    row::{self, Columns},
+    view::View,
+};
+use crate::sqlite::store::error::corrupt;
+
+/// A task, from the columns that `get_task` and `list_task` name, and its key.
+pub(crate) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
+    let mut columns = Columns::of(row);
+    let key = columns.take()?;
+    let mut task = Task {
+        id: columns.name(TaskId::new)?,
+        id_is_chosen: columns.take()?,
+        name: columns.name(TaskName::new)?,
+        version: columns.take()?,
+        queue: view.queue_name(columns.take()?)?,
+        priority: columns.priority()?,
+        status: row::status(columns.take()?)?,
+        revision: columns.take::<i64>()?.unsigned_abs(),
+        overrides: columns.overrides()?,
+        attempt: columns.take()?,
+        crashes: columns.take()?,
+        blames: columns.take()?,
+        suspicion: Suspicion::new(columns.take()?, columns.take()?),
+        submitted_at: columns.time()?,
+        ready_at: columns.time()?,
+        started_at: columns.time_or_none()?,
+        heartbeat_at: columns.time_or_none()?,
+        completed_at: columns.time_or_none()?,
+        worker: columns.take::<Option<String>>()?.map(row::worker).transpose()?,
+        lease: None,
+        cancel_requested: false,
+        progress: None,
+        dead_letter: false,
+        unique: None,
+        dependencies: None,
+        concurrency_key: None,
+        metadata: Metadata::default(),
+        trace: None,
+        last_span: None,
+        parameters: None,
+        result: None,
+        checkpoint: None,
+        errors: Vec::new(),
+    };
+    let fence: Option<i64> = columns.take()?;
+    if let (Some(expires_at), Some(fence), Some(worker)) = (columns.time_or_none()?, fence, &task.worker) {
+        task.lease = Some(Lease { worker: worker.clone(), fence: Fence(fence.unsigned_abs()), expires_at });
+    }
+    task.cancel_requested = columns.take()?;
+    let (fraction, message) = (columns.take::<Option<f64>>()?, columns.take::<Option<String>>()?);
+    task.progress = fraction.map(|fraction| Progress { fraction, message: message.unwrap_or_default() });
+    task.dead_letter = columns.take()?;
+    task.trace = columns.trace()?;
+    task.last_span = columns.trace()?;
+    task.parameters = columns.payload()?;
+    task.result = columns.payload()?;
+    task.checkpoint = columns.payload()?;
+    task.unique = columns.take::<Option<String>>()?.map(|said| row::uniqueness(&said).map(Box::new)).transpose()?;
+    let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
+    task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
+    task.metadata = columns.metadata()?;
+    let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
+    let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
+    let is_spontaneous = columns.take::<Option<bool>>()?.unwrap_or_default();
+    task.dependencies = total.zip(signals).map(|(total, signals)| {
+        Box::new(Dependencies { total, signals, is_spontaneous, aborted_by, ..Dependencies::default() })
+    });
+    Ok((key, task))
+}
+
+/// The predecessor that aborted a task, if one did.
+fn ended_predecessor(id: Option<String>, end: Option<u8>) -> Result<Option<EndedPredecessor>> {
+    let Some((id, end)) = id.zip(end) else { return Ok(None) };
+    let id = TaskId::new(id).map_err(|error| corrupt("a predecessor", error))?;
+    Ok(Some(EndedPredecessor { id, status: row::status(end)? }))
+}
+
+/// A failed attempt, from the columns that `failures` names.
+pub(crate) fn failure(row: &Row<'_>) -> Result<AttemptError> {
+    let mut columns = Columns::of(row);
+    Ok(AttemptError {
+        at: columns.time()?,
+        attempt: columns.take()?,
+        worker: columns.name(WorkerId::new)?,
+        kind: kind(columns.text()?)?,
+        message: columns.take()?,
+        error_kind: columns.take::<Option<String>>()?.map(error_kind).transpose()?,
+    })
+}
+
+fn error_kind(text: String) -> Result<ErrorKind> {
+    ErrorKind::new(text).map_err(|error| corrupt("an error's kind", error))
+}
+
+fn kind(text: &str) -> Result<FailureKind, Error> {
+    let kind: Result<FailureKind, WordError> = FailureKind::deserialize(text.into_deserializer());
+    kind.map_err(|error| corrupt("a failure's kind", error))
+}

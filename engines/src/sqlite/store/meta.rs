@@ -1,0 +1,41 @@
+//! The counters of a store that every transaction begins and ends with.
+
+use jobbers_common::{engine::Result, time::Timestamp};
+use rusqlite::Connection;
+
+use super::error::OrStore;
+use crate::sqlite::sql;
+
+/// The counters every transaction reads first and writes last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meta {
+    pub(crate) revision: i64,
+    pub(crate) config_version: i64,
+    pub(crate) clock: i64,
+    pub(crate) commits: i64,
+}
+
+impl Meta {
+    pub(crate) fn read(conn: &Connection) -> Result<Self> {
+        let mut statement = conn.prepare_cached(sql::READ_META).or_store()?;
+        let meta = statement.query_row([], |row| {
+            Ok(Self { revision: row.get(0)?, config_version: row.get(1)?, clock: row.get(2)?, commits: row.get(3)? })
+        });
+        meta.or_store()
+    }
+
+    pub(crate) fn write(self, conn: &Connection) -> Result<()> {
+        let mut statement = conn.prepare_cached(sql::WRITE_META).or_store()?;
+        statement.execute((self.revision, self.config_version, self.clock, self.commits)).or_store()?;
+        Ok(())
+    }
+}
+
+/// Revisions count microseconds from here, in September 2020, as in the other engine.
+const FIRST_REVISION_AT: i64 = 1_600_000_000_000_000;
+
+/// The least revision to give out now. Revisions keep up with the clock, so that they and the fences keep growing even
+/// after the file lost its last writes or was restored from a copy.
+pub(crate) fn least_revision(now: Timestamp) -> i64 {
+    now.as_micros().saturating_sub(FIRST_REVISION_AT)
+}

@@ -1,0 +1,28 @@
+//! Notifies the waiting callers of this process of what a commit has changed.
+
+use std::collections::BTreeMap;
+
+use crate::sqlite::{
+    kernel::ledger::Notification,
+    threads::{shared::Shared, waiters::SetAside},
+};
+
+/// Notifies the waiting callers of what has happened.
+pub(super) fn notify_waiting(shared: &Shared, notifications: Vec<Notification>) {
+    let (mut ready, mut set_aside, mut freed) = (BTreeMap::new(), SetAside::new(), BTreeMap::new());
+    for item in notifications {
+        match item {
+            Notification::SetAside(queue, gate, tasks) => {
+                *set_aside.entry(queue).or_default().entry(gate).or_default() += tasks;
+            }
+            Notification::Freed(queue) => *freed.entry(queue).or_default() += 1,
+            Notification::Ready(queue) => *ready.entry(queue).or_default() += 1,
+            Notification::Cancel(worker) => shared.waiters.tell_worker(&worker),
+            Notification::Finished(id) => shared.waiters.tell_finished(&id),
+            Notification::Board(board, group, woken_at) => shared.waiters.groups.tell(board, group, woken_at),
+            Notification::Config => shared.waiters.tell_workers(),
+        }
+    }
+    shared.waiters.tell_ready(ready, set_aside);
+    shared.waiters.tell_freed(freed);
+}

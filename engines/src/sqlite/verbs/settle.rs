@@ -1,0 +1,79 @@
+//! The end of an attempt, settled with its fence.
+
+use jobbers_common::{
+    engine::{Outcome, Result, SettleAnswer, Settlement},
+    lifecycle::Status,
+    policy::Tries,
+    task::{AttemptFailure, Fence, Task},
+    time::Timestamp,
+    transition::{Facts, Transition, is_repetition},
+};
+
+use crate::sqlite::{
+    kernel::{
+        find::{Found, find},
+        moves::{self, Attempt},
+        step::Step,
+    },
+    read::look,
+    sql,
+    store::error::OrStore,
+};
+
+/// Settles a batch, each settlement independently.
+pub(crate) fn settle(step: &mut Step<'_>, settlements: &[Settlement]) -> Result<Vec<SettleAnswer>> {
+    settlements.iter().map(|settlement| settle_one(step, settlement)).collect()
+}
+
+fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnswer> {
+    let Settlement { id, fence, .. } = settlement;
+    let fence = stored(*fence);
+    let Some(found) = find(step, id)?.filter(|found| found.fence == Some(fence)) else {
+        return Ok(SettleAnswer::LeaseLost);
+    };
+    if found.status.is_finished() {
+        // The settlement that ended the task had this fence.
+        let is_it = |task: &Task| is_repetition(&settlement.outcome, task, found.cancel_requested);
+        let ended = look::get(&step.view()?, id)?.filter(is_it);
+        return Ok(ended.map_or(SettleAnswer::LeaseLost, |task| SettleAnswer::Accepted(task.status)));
+    }
+    let status = end_attempt(step, &found, settlement)?;
+    Ok(SettleAnswer::Accepted(status))
+}
+
+/// A fence as stored; one that can't be stored was never given out.
+pub(crate) fn stored(fence: Fence) -> i64 {
+    i64::try_from(fence.0).unwrap_or(-1)
+}
+
+fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> Result<Status> {
+    let Settlement { id, outcome, .. } = settlement;
+    let unknown_since = match outcome {
+        Outcome::Unknown { .. } => Some(note_stranger(step, found)?),
+        _ => None,
+    };
+    let tries = match outcome {
+        Outcome::Retry { .. } | Outcome::Released { .. } => found.tries()?,
+        _ => Tries::Unlimited,
+    };
+    let facts = Facts { now: step.now, cancel_requested: found.cancel_requested, unknown_since, tries };
+    let transition = Transition::of_outcome(outcome, &facts);
+    let given_back = AttemptFailure::given_back_at_last_try();
+    let attempt = Attempt {
+        is_settled: true,
+        failure: Some(outcome.failure().unwrap_or(&given_back)),
+        span: settlement.span_to_keep(),
+        result: match outcome {
+            Outcome::Completed { result } => result.as_ref(),
+            _ => None,
+        },
+    };
+    moves::leave(step, id, found, &transition, &attempt)
+}
+
+/// Since when workers have been giving a task back as unknown.
+fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
+    let mut statement = step.prepare(sql::NOTE_STRANGER)?;
+    let since = statement.query_row((found.key, step.now_micros()), |row| row.get(0)).or_store()?;
+    Ok(Timestamp::from_micros(since))
+}
