@@ -89,6 +89,21 @@ async fn a_task_that_waits_for_none_any_more_is_released() {
     assert_eq!(ids(&f.claim(10).await), ["a", "b"]);
 }
 
+#[tokio::test]
+async fn a_spontaneous_task_that_waits_for_none_any_more_ends() {
+    let (server, f) = store().await;
+    f.submit(vec![task("a"), NewTask { is_spontaneous: true, ..after("b", &["a"]) }]).await;
+    tell(&server, "DEL jobbers:{0}:g:out jobbers:{0}:g:in", ":2");
+    tell(&server, "HSET jobbers:{0}:g b 000001000001", ":0");
+    let repaired = audit(&*f.engine, true).await;
+    let repaired: Vec<_> = repaired.into_iter().map(|it| (it.flaw, it.subject, it.repaired)).collect();
+    assert_eq!(repaired, [(Flaw::Unplaced, "b".to_owned(), true)]);
+    // The next step ends it.
+    f.engine.promote_due(10).await.unwrap();
+    assert_eq!(f.status("b").await, Status::Completed);
+    assert_eq!(audit(&*f.engine, false).await, []);
+}
+
 /// A store in which `b` and `c` hold `a`, which completed and was deleted.
 async fn held() -> (RedisServer, Fixture) {
     let (server, f) = store().await;

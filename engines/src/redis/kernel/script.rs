@@ -8,6 +8,9 @@ use std::sync::LazyLock;
 
 use super::layout;
 
+#[cfg(test)]
+mod names;
+
 /// A script ready to be run.
 pub(crate) struct Script {
     /// Its whole text.
@@ -16,7 +19,7 @@ pub(crate) struct Script {
     pub(crate) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 91] = [
+const LIBRARY: [(&str, &str); 92] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
@@ -70,6 +73,7 @@ const LIBRARY: [(&str, &str); 91] = [
     ("link_pieces", include_str!("../scripts/lib/follow/dependency/link_pieces.lua")),
     ("withdrawn", include_str!("../scripts/lib/follow/dependency/withdrawn.lua")),
     ("link", include_str!("../scripts/lib/follow/dependency/link.lua")),
+    ("left_due", include_str!("../scripts/lib/follow/left_due.lua")),
     ("external", include_str!("../scripts/lib/follow/dependency/external.lua")),
     ("end_signals", include_str!("../scripts/lib/follow/dependency/end_signals.lua")),
     ("kept_signals", include_str!("../scripts/lib/follow/dependency/kept_signals.lua")),

@@ -1,5 +1,7 @@
 -- The audit of edges between tasks, and of signals from outside.
 
+-- include left_due
+
 -- Whether the end of a task must still be signalled to its successors. Assumed while these are too many to look through.
 local function is_put_off(id)
   if call('ZCARD', DUE) > COUNTED then

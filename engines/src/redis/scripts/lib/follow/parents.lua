@@ -6,8 +6,8 @@
 --  g:left  lists of predecessors that removed tasks still hold; while there are any, `g:due` has LEFT_DUE
 
 local PARENTS, HELD_BY, HELD_RESULTS, LEFT = P .. 'g:from', P .. 'g:held', P .. 'g:kept', P .. 'g:left'
--- An end of no task: the steps that signal the ends in `g:due` also let go of what is in `g:left`.
-local ENDS_DUE, LEFT_DUE = P .. 'g:due', string.rep('0', @ending_due.before.last) .. @gone.deleted
+local ENDS_DUE = P .. 'g:due'
+-- include left_due
 -- How many predecessors a removal lets go of per task, and a chore at a time.
 local PARENTS_A_REMOVAL, PARENTS_A_CHORE = 8, 1000
 -- Longer lists, in bytes, are let go of in pieces by later steps; and of how many predecessors.

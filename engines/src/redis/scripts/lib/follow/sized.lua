@@ -3,5 +3,5 @@
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 local sized = call('EXISTS', P .. 'sizes') == 1
 if sized then
-  -- include records sizes
+  -- include spread records sizes
 end

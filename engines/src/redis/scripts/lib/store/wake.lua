@@ -13,7 +13,7 @@ local kept = call('EXISTS', P .. 'limits', P .. 'sizes', P .. 'picky', P .. 'pic
 local limited, sized, has_picky = kept % 3 > 0, kept % 3 == 2, kept >= 3
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 if sized then
-  -- include records sizes
+  -- include spread records sizes
 end
 -- For scripts that end tasks while queues may have limits by key or by task: handles the ended tasks.
 local on_ended
