@@ -23,7 +23,7 @@ pub use self::{
     log::{LOG_BYTES, check_not_emptied, close_quietly, copy_log, cut_log, index_of, is_log_at_rest, log_of},
     quota::{Quota, free_bytes},
     schema::{Schema, is_empty},
-    statements::{count_statements, find_statement},
+    statements::{column, columns, count_statements, find_statement},
 };
 
 fn pragma(conn: &rusqlite::Connection, name: &str) -> Result<i64> {

@@ -9,6 +9,7 @@ use self::dependency::{ends, signals};
 use super::kernel::step::{Hooks, Step, TaskEnd};
 
 pub(super) mod dependency;
+pub(super) mod expiry;
 pub(super) mod gates;
 pub(super) mod letters;
 pub(super) mod limits;

@@ -47,7 +47,6 @@ pub(super) mod arrange;
 pub(super) mod cycle;
 pub(super) mod delete;
 pub(super) mod duty;
-pub(super) mod expiry;
 pub(super) mod lease;
 pub(super) mod maintain;
 pub(super) mod prune;

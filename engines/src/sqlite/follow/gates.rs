@@ -22,12 +22,14 @@ use self::{
     fields::GateFields,
     state::{GateState, RunningByName, Shut},
 };
-use super::unknown::{self, Refused};
+use super::{
+    expiry::{self, is_late},
+    unknown::{self, Refused},
+};
 use crate::sqlite::{
     kernel::{ledger::Notification, step::Step, view::View},
     sql,
     store::error::OrStore,
-    verbs::expiry::is_late,
 };
 
 pub(crate) mod fields;
@@ -42,8 +44,9 @@ const FEW_ASKED: usize = 100;
 /// How many due gates one claim checks, and how many because limits have changed.
 const MAX_GATES: usize = 100;
 
-/// Where `next_gated` has a task's overrides, `ready_at` and `started_at`.
-const EXPIRY_COLUMNS: [usize; 3] = [4, 5, 6];
+const OF_TASK: [usize; 3] = GateFields::columns_of(sql::GATES_OF_TASK);
+const OF_NEXT: [usize; 3] = GateFields::columns_of(sql::NEXT_GATED);
+const EXPIRY_OF_NEXT: [usize; 3] = expiry::columns_of(sql::NEXT_GATED);
 
 fn exists(conn: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Result<bool> {
     conn.prepare_cached(sql).or_store()?.query_row(parameters, |row| row.get(0)).or_store()
@@ -66,7 +69,7 @@ pub(crate) fn note_ended(step: &mut Step<'_>, key: i64, queue: i64, status: Stat
     }
     let Some(config) = step.catalog().gated.get(&queue).cloned() else { return Ok(()) };
     let mut statement = step.prepare(sql::GATES_OF_TASK)?;
-    let fields = statement.query_row([key], |row| GateFields::read(row, 0)).or_store()?;
+    let fields = statement.query_row([key], |row| GateFields::read(row, OF_TASK)).or_store()?;
     for (gate, _) in fields.gates(&config) {
         let code = gate.code();
         if exists(step.conn, sql::IS_AWAITED, (queue, &code))? {
@@ -259,8 +262,8 @@ impl Gates {
         let mut rows = statement.query((self.queue, sql::count(limit), sql::count(past))).or_store()?;
         let mut front = Vec::new();
         while let Some(row) = rows.next().or_store()? {
-            let (key, fields) = (row.get(0).or_store()?, GateFields::read(row, 1).or_store()?);
-            front.push((key, fields, is_late(row, EXPIRY_COLUMNS, step.now)?));
+            let (key, fields) = (row.get(0).or_store()?, GateFields::read(row, OF_NEXT).or_store()?);
+            front.push((key, fields, is_late(row, EXPIRY_OF_NEXT, step.now)?));
         }
         Ok(front)
     }

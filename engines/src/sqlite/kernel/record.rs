@@ -2,11 +2,11 @@
 
 use jobbers_common::{
     dependency::{Dependencies, EndedPredecessor},
-    engine::{Error, Result},
+    engine::{Error, LostTask, Result},
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
     metadata::Metadata,
-    name::{TaskId, TaskName, WorkerId},
+    name::{QueueName, TaskId, TaskName, WorkerId},
     suspicion::Suspicion,
     task::{AttemptError, FailureKind, Fence, Lease, Progress, Task},
 };
@@ -18,9 +18,13 @@ use serde::{
 
 use super::{
     row::{self, Columns},
+    step::Step,
     view::View,
 };
-use crate::sqlite::store::error::corrupt;
+use crate::sqlite::{
+    sql,
+    store::error::{OrStore, corrupt},
+};
 
 /// A task, from the columns that `get_task` and `list_task` name, and its key.
 pub(crate) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
@@ -114,4 +118,19 @@ fn error_kind(text: String) -> Result<ErrorKind> {
 fn kind(text: &str) -> Result<FailureKind, Error> {
     let kind: Result<FailureKind, WordError> = FailureKind::deserialize(text.into_deserializer());
     kind.map_err(|error| corrupt("a failure's kind", error))
+}
+
+/// A task that a claim or the end of its lease has ended.
+pub(crate) fn lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
+    let mut statement = step.prepare(sql::LOST_TASK)?;
+    let mut rows = statement.query([key]).or_store()?;
+    let row = rows.next().or_store()?.ok_or_else(|| corrupt("a lease that was taken back", key))?;
+    let mut columns = Columns::of(row);
+    Ok(LostTask {
+        queue: columns.name(QueueName::new)?,
+        name: columns.name(TaskName::new)?,
+        version: columns.take()?,
+        status: row::status(columns.take()?)?,
+        dead_letter: columns.take()?,
+    })
 }

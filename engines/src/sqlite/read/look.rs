@@ -12,6 +12,7 @@ use jobbers_common::{
     task::Task,
     time::Timestamp,
 };
+use jobbers_sqlite_file::columns;
 use rusqlite::OptionalExtension;
 
 use crate::sqlite::{
@@ -46,13 +47,17 @@ pub(crate) fn read(view: &View<'_>, id: &TaskId, edges: usize) -> Result<Option<
     Ok(Some(task))
 }
 
+const PLACE_COLUMNS: [usize; 4] = columns(sql::PLACE, ["queue", "ahead", "rate_mark", "losses"]);
+const GATE_COLUMNS: [usize; 3] = GateFields::columns_of(sql::PLACE);
+
 /// The place of a ready task in its queue.
 pub(crate) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> {
     let mut statement = view.prepare(sql::PLACE)?;
     let found = statement
         .query_row([id.as_str()], |row| {
-            let (queue, ahead, mark): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok((queue, ahead, mark, GateFields::read(row, 3)?, row.get::<_, u8>(6)?))
+            let [queue, ahead, mark, losses] = PLACE_COLUMNS;
+            let (queue, ahead, mark): (i64, i64, i64) = (row.get(queue)?, row.get(ahead)?, row.get(mark)?);
+            Ok((queue, ahead, mark, GateFields::read(row, GATE_COLUMNS)?, row.get::<_, u8>(losses)?))
         })
         .optional()
         .or_store()?;

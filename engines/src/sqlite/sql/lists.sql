@@ -95,7 +95,7 @@ SELECT task.queue,
             AND before.rank < task.rank)
        + (SELECT count(*) FROM task AS before
           WHERE before.status = 2 AND before.gate IS NOT NULL AND before.queue = task.queue
-            AND before.rank = task.rank AND before.position < task.position),
+            AND before.rank = task.rank AND before.position < task.position) AS ahead,
        queue.rate_mark, task.name, task.concurrency_key, task.version, task.losses
 FROM task
 JOIN queue ON queue.key = task.queue

@@ -10,16 +10,15 @@ use jobbers_common::{
     task::{ClaimedTask, Fence},
     time::Timestamp,
 };
+use jobbers_sqlite_file::columns;
 use rusqlite::{OptionalExtension, Row};
 use tracing::warn;
 
-use super::{
-    expiry::{self, MAX_EXPIRED, is_late},
-    maintain, settle,
-};
+use super::{maintain, settle};
 use crate::sqlite::{
     follow::{
         dependency::{backlog, signals},
+        expiry::{self, MAX_EXPIRED, is_late},
         gates::{self, fields::GateFields},
         limits::Room,
         losses, unknown,
@@ -33,8 +32,9 @@ use crate::sqlite::{
 /// How many due tasks, and how many expired leases, one claim handles.
 const MAINTAIN_LIMIT: usize = 100;
 
-/// Where `next_ready` has a task's overrides, `ready_at` and `started_at`.
-const EXPIRY_COLUMNS: [usize; 3] = [5, 9, 17];
+const EXPIRY_COLUMNS: [usize; 3] = expiry::columns_of(sql::NEXT_READY);
+const SUSPECT_COLUMNS: [usize; 3] = columns(sql::READY_SUSPECTS, ["key", "losses", "ran_s"]);
+const GATE_COLUMNS: [usize; 3] = GateFields::columns_of(sql::READY_SUSPECTS);
 
 /// How many suspects of a queue one claim looks at.
 const MAX_SUSPECTS: usize = 1_000;
@@ -266,8 +266,11 @@ impl QueueClaim<'_> {
 
     fn ready_suspects(&self, step: &Step<'_>) -> Result<Vec<(i64, Suspicion, GateFields)>> {
         let mut statement = step.prepare(sql::READY_SUSPECTS)?;
-        let read =
-            |row: &Row<'_>| Ok((row.get(0)?, Suspicion::new(row.get(1)?, row.get(2)?), GateFields::read(row, 3)?));
+        let [key, losses, ran_s] = SUSPECT_COLUMNS;
+        let read = |row: &Row<'_>| {
+            let suspicion = Suspicion::new(row.get(losses)?, row.get(ran_s)?);
+            Ok((row.get(key)?, suspicion, GateFields::read(row, GATE_COLUMNS)?))
+        };
         let rows = statement.query_map((self.queue, sql::count(MAX_SUSPECTS)), read).or_store()?;
         rows.collect::<rusqlite::Result<_>>().or_store()
     }

@@ -6,9 +6,9 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{LostTask, Reclaimed, Result},
+    engine::{Reclaimed, Result},
     lifecycle::{Move, Status},
-    name::{QueueName, TaskId, TaskName, WorkerId},
+    name::{TaskId, WorkerId},
     policy::{DeadLetter, PolicyOverrides},
     suspicion::Suspicion,
     task::{AttemptFailure, FailureKind},
@@ -24,7 +24,8 @@ use crate::sqlite::{
         due,
         find::find,
         moves::{self, Attempt},
-        row::{self, Columns},
+        record,
+        row::Columns,
         step::Step,
     },
     sql,
@@ -117,26 +118,12 @@ pub(crate) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize)
     for expired in overdue::<i64, _>(step, sql::EXPIRED_LEASES, queues, limit, read_expired)? {
         let (status, key) = reclaim(step, &mut losses, &expired)?;
         if status.is_finished() {
-            reclaimed.ended.push(read_lost(step, key)?);
+            reclaimed.ended.push(record::lost(step, key)?);
         } else {
             reclaimed.requeued += 1;
         }
     }
     Ok(reclaimed)
-}
-
-pub(crate) fn read_lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
-    let mut statement = step.prepare(sql::LOST_TASK)?;
-    let mut rows = statement.query([key]).or_store()?;
-    let row = rows.next().or_store()?.ok_or_else(|| corrupt("a lease that was taken back", key))?;
-    let mut columns = Columns::of(row);
-    Ok(LostTask {
-        queue: columns.name(QueueName::new)?,
-        name: columns.name(TaskName::new)?,
-        version: columns.take()?,
-        status: row::status(columns.take()?)?,
-        dead_letter: columns.take()?,
-    })
 }
 
 /// Returns the task's status now, and its key.

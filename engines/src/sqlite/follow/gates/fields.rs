@@ -6,6 +6,7 @@ use jobbers_common::{
     queue::QueueConfig,
     task_kind::TaskKind,
 };
+use jobbers_sqlite_file::columns;
 use rusqlite::Row;
 
 /// The fields that decide which gates a task has.
@@ -16,11 +17,16 @@ pub(crate) struct GateFields {
 }
 
 impl GateFields {
-    /// Reads a name, a key and a version from three columns. A value that can't be read holds nothing back.
-    pub(crate) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
-        let (name, key): (String, Option<String>) = (row.get(at)?, row.get(at + 1)?);
+    /// Where a statement returns them.
+    pub(crate) const fn columns_of(statement: &str) -> [usize; 3] {
+        columns(statement, ["name", "concurrency_key", "version"])
+    }
+
+    /// Reads them from [`Self::columns_of`]. A value that can't be read holds nothing back.
+    pub(crate) fn read(row: &Row<'_>, [name, key, version]: [usize; 3]) -> rusqlite::Result<Self> {
+        let (name, key): (String, Option<String>) = (row.get(name)?, row.get(key)?);
         let key = key.and_then(|key| ConcurrencyKey::new(key).ok());
-        Ok(Self { name: TaskName::new(name).ok(), key, version: row.get(at + 2)? })
+        Ok(Self { name: TaskName::new(name).ok(), key, version: row.get(version)? })
     }
 
     /// Whether the task is of this kind.

@@ -6,15 +6,15 @@ use jobbers_common::{
     task::AttemptFailure,
     time::Timestamp,
 };
+use jobbers_sqlite_file::columns;
 use rusqlite::Row;
 
-use super::maintain::read_lost;
 use crate::sqlite::{
     kernel::{
         failures::note_failure,
         find::find,
         moves::{self, Ending},
-        row,
+        record, row,
         step::Step,
     },
     sql,
@@ -24,8 +24,13 @@ use crate::sqlite::{
 /// After how many dropped tasks a claim stops.
 pub(crate) const MAX_EXPIRED: usize = 250;
 
-/// Whether a ready task has expired, from three columns: overrides, `ready_at` and `started_at`. Most often a task has no
-/// overrides, and no other column is read. Overrides that can't be read hold no task back.
+/// Where a statement returns what [`is_late`] reads.
+pub(crate) const fn columns_of(statement: &str) -> [usize; 3] {
+    columns(statement, ["overrides", "ready_at", "started_at"])
+}
+
+/// Whether a ready task has expired, from [`columns_of`] its statement. Most often a task has no overrides, and no other
+/// column is read. Overrides that can't be read hold no task back.
 pub(crate) fn is_late(row: &Row<'_>, columns: [usize; 3], now: Timestamp) -> Result<bool> {
     let [overrides, ready_at, started_at] = columns;
     let overrides = row.get_ref(overrides).or_store()?.as_str_or_null().unwrap_or_default();
@@ -48,5 +53,5 @@ pub(crate) fn drop_task(step: &mut Step<'_>, key: i64, worker: &WorkerId) -> Res
     note_failure(step, &found, &AttemptFailure::expired())?;
     let dead_letter = found.overrides()?.keeps_poison();
     moves::end(step, &id, &found, &Ending::expired(dead_letter))?;
-    read_lost(step, key)
+    record::lost(step, key)
 }
