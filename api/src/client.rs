@@ -4,6 +4,7 @@
 //! read, so that a program can pass on exactly what the manager sent.
 
 mod connector;
+mod key;
 mod tls_files;
 
 use std::{error::Error as _, fmt::Display, time::Duration};
@@ -13,8 +14,11 @@ use http::{Method, StatusCode, header};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
-pub use self::connector::{http_client, http_client_for};
 use self::{connector::HttpClients, tls_files::TlsFiles};
+pub use self::{
+    connector::{http_client, http_client_for},
+    key::{ClientKey, ClientKeyError},
+};
 pub use crate::path::path;
 use crate::problem::ProblemBody;
 
@@ -86,6 +90,7 @@ pub struct Client {
     address: String,
     /// Without.
     base: String,
+    key: Option<ClientKey>,
 }
 
 impl Client {
@@ -116,7 +121,18 @@ impl Client {
         let _ = shown.set_password(None);
         let _ = shown.set_username("");
         let [address, base] = [url.as_str(), shown.as_str()].map(|url| url.trim_end_matches('/').to_owned());
-        Ok(Self { http, address, base })
+        Ok(Self { http, address, base, key: None })
+    }
+
+    /// The same client, which signs in with this key if there is one. A login in the address, which is sent in the same
+    /// header, is then left out.
+    #[must_use]
+    pub fn with_key(mut self, key: Option<ClientKey>) -> Self {
+        if key.is_some() {
+            self.address.clone_from(&self.base);
+        }
+        self.key = key;
+        self
     }
 
     /// The manager's address, without a login.
@@ -128,7 +144,10 @@ impl Client {
     /// A request to the manager, not sent yet. `path` begins with `/`.
     #[must_use]
     pub fn call(&self, method: Method, path: &str) -> Call<'_> {
-        let request = self.http.plain.request(method, format!("{}{path}", self.address)).timeout(PATIENCE);
+        let mut request = self.http.plain.request(method, format!("{}{path}", self.address)).timeout(PATIENCE);
+        if let Some(key) = &self.key {
+            request = request.header(header::AUTHORIZATION, key.header().clone());
+        }
         Call { client: self, request }
     }
 
@@ -145,7 +164,7 @@ impl Client {
     }
 
     /// Sends a request, and sends it again to the manager that the answer names: the one that keeps the dead letters. A
-    /// login of this manager's address does not go to another one.
+    /// login of this manager's address, or a key, does not go to another one.
     async fn follow(&self, mut request: Request) -> Result<Response, Error> {
         for _ in 0..=MOST_HOPS {
             let (again, url) = (request.try_clone(), request.url().clone());
@@ -400,6 +419,23 @@ mod tests {
         let (first, keeper) = (first.await.unwrap(), keeper.await.unwrap());
         assert!(first.contains("authorization: basic"), "{first}");
         assert!(keeper.starts_with("get /dead-letter-queue ") && !keeper.contains("authorization"), "{keeper}");
+    }
+
+    #[tokio::test]
+    async fn a_key_is_sent_in_place_of_a_login_and_not_to_another_manager() {
+        let [first, keeper] =
+            [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
+        let (asked, named) = (first.local_addr().unwrap(), keeper.local_addr().unwrap());
+        let sends_on =
+            format!("HTTP/1.1 307 X\r\nlocation: http://{named}/dead-letter-queue\r\ncontent-length: 0\r\n\r\n");
+        let first = tokio::spawn(answer_once(first, sends_on));
+        let keeper = tokio::spawn(answer_once(keeper, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_owned()));
+        let text = format!("jb_0123456789_{}", "0".repeat(56));
+        let client = Client::new(&format!("http://user:secret@{asked}"), "test").unwrap();
+        client.with_key(Some(ClientKey::new(&text).unwrap())).get("/dead-letter-queue").send().await.unwrap();
+        let (first, keeper) = (first.await.unwrap(), keeper.await.unwrap());
+        assert!(first.contains(&format!("authorization: bearer {text}\r\n")) && !first.contains("basic"), "{first}");
+        assert!(!keeper.contains("authorization"), "{keeper}");
     }
 
     #[test]

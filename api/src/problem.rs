@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use jobbers_common::{
+    access::redact,
     dependency::added::AddRefusal,
     engine::{ConflictReason, Error},
     lifecycle::Status,
@@ -84,6 +85,16 @@ codes! {
     /// A manager on loopback was asked for under a name it does not know. Use localhost or an address, or put the name into
     /// `allowed_hosts`.
     ForeignHost = "foreign_host", FORBIDDEN, "The manager does not answer to this name";
+    /// The store has access keys, and the request came without one. Send `Authorization: Bearer KEY`; `jobbers keys create`
+    /// makes a key.
+    KeyRequired = "key_required", UNAUTHORIZED, "A key is needed";
+    /// The request's key is not valid: it has a typing error, does not exist, has expired, or was revoked or replaced.
+    KeyRefused = "key_refused", UNAUTHORIZED, "The key is not valid";
+    /// The key does not have the scope that the operation needs; the detail names it. Use another key.
+    ScopeMissing = "scope_missing", FORBIDDEN, "The key may not do this";
+    /// The key is restricted to queues or tasks, and this is not among them, or can't be restricted; the detail says which. Use
+    /// another key.
+    OutOfReach = "out_of_reach", FORBIDDEN, "The key does not reach this";
     /// No such path. The paths are listed at /openapi.json.
     NotFound = "not_found", NOT_FOUND, "There is nothing at this path";
     /// No task has this id: it was never submitted, or it has been pruned.
@@ -236,6 +247,10 @@ pub const ALWAYS: &[Code] = &[
     Code::InvalidParameter,
     Code::ForeignOrigin,
     Code::ForeignHost,
+    Code::KeyRequired,
+    Code::KeyRefused,
+    Code::ScopeMissing,
+    Code::OutOfReach,
     Code::Internal,
     Code::StoreSchema,
     Code::StoreCorrupt,
@@ -279,14 +294,23 @@ pub struct Problem {
 pub type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
-    /// An error with a sentence on this very occurrence. What it repeats of a request is cut ([`excerpt`]).
+    /// An error with a sentence on this very occurrence. What it repeats of a request is cut ([`excerpt`]), and secrets of
+    /// access keys are left out.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: excerpt(detail.into()), pointer: None, retry_after: None, holder: None, end: None }
+        let detail: String = detail.into();
+        Self {
+            code,
+            detail: excerpt(redact(&detail).into_owned()),
+            pointer: None,
+            retry_after: None,
+            holder: None,
+            end: None,
+        }
     }
 
     /// The same, with a place in a text of the body.
     pub fn with_place(mut self, place: impl std::fmt::Display) -> Self {
-        self.detail = excerpt(format!("{place}: {}", self.detail));
+        self.detail = excerpt(redact(&format!("{place}: {}", self.detail)).into_owned());
         self
     }
 

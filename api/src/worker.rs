@@ -212,7 +212,8 @@ pub struct LiveView {
     pub status: Word,
 }
 
-/// Whether the manager can do its work, and what its store promises.
+/// Whether the manager can do its work, and what its store promises. A client without a key is shown the status alone, if the
+/// store has keys.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[schema(as = Ready)]
 pub struct ReadyView {
@@ -220,25 +221,34 @@ pub struct ReadyView {
     #[schema(value_type = String)]
     pub status: Word,
     /// The manager's version.
-    #[schema(value_type = String)]
-    pub version: Word,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub version: Option<Word>,
     /// For how long it has been running, in seconds.
-    pub uptime: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uptime: Option<f64>,
     /// The kind of store.
-    #[schema(value_type = String)]
-    pub engine: Word,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub engine: Option<Word>,
     /// The store's absolute address, without a login.
-    pub store: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// What survives what.
-    pub durability: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
     /// What an operator should mend.
-    pub warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
     /// Dead letters that wait in the store to be archived.
-    pub outbox: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outbox: Option<u64>,
     /// Pruned tasks that are remembered because their clients chose their ids.
-    pub tombstones: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tombstones: Option<u64>,
     /// The store's present.
-    pub now: Rfc3339,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<Rfc3339>,
 }
 
 impl ReadyView {
@@ -246,15 +256,31 @@ impl ReadyView {
     pub fn new(health: Health, uptime: f64) -> Self {
         Self {
             status: "ready".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            uptime,
-            engine: health.engine.into(),
-            store: health.store,
-            durability: health.durability,
-            warnings: health.warnings,
-            outbox: health.outbox,
-            tombstones: health.tombstones.count,
-            now: health.now.into(),
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+            uptime: Some(uptime),
+            engine: Some(health.engine.into()),
+            store: Some(health.store),
+            durability: Some(health.durability),
+            warnings: Some(health.warnings),
+            outbox: Some(health.outbox),
+            tombstones: Some(health.tombstones.count),
+            now: Some(health.now.into()),
+        }
+    }
+
+    /// What a client without a key is shown.
+    pub fn without_details() -> Self {
+        Self {
+            status: "ready".into(),
+            version: None,
+            uptime: None,
+            engine: None,
+            store: None,
+            durability: None,
+            warnings: None,
+            outbox: None,
+            tombstones: None,
+            now: None,
         }
     }
 }

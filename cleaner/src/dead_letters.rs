@@ -8,11 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::Method;
 use jobbers_api::{
-    client::{self, Client},
+    client::{self, Client, ClientKey},
     dead_letter::{ChangeView, DeleteRequest},
     value::Rfc3339,
 };
 use jobbers_common::engine::{Error, Result};
+use jobbers_process::client_key;
 
 use crate::pass::{Batch, Pass, Round};
 
@@ -28,13 +29,15 @@ pub struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// A pass that asks the manager at `manager`.
+    /// A pass that asks the manager at `manager`, with the access key of the environment if it has one.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid address.
     pub fn new(manager: &str, older_than: Duration) -> Result<Self> {
+        let key = client_key::of_environment().map_err(Error::Config)?;
+        let key = key.map(|key| ClientKey::new(&key)).transpose().map_err(|error| Error::Config(error.to_string()))?;
         let client = Client::new(manager, AGENT).map_err(|error| Error::Config(error.to_string()))?;
-        Ok(Self { client, older_than })
+        Ok(Self { client: client.with_key(key), older_than })
     }
 }
 

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     active, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain, export, import,
-    list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status, submit, top, up, workers,
-    workflow,
+    keys, list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status, submit, top, up,
+    workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -81,6 +81,9 @@ pub enum Command {
     Export(export::Args),
     /// Store what a journal holds
     Import(import::Args),
+    /// List access keys, which clients of managers sign in with; create, rotate and revoke them
+    #[command(alias = "key")]
+    Keys(keys::Args),
     /// List queues, and steer them
     #[command(alias = "queue")]
     Queues(queues::Args),

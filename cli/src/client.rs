@@ -3,7 +3,10 @@
 //! It repeats only waiting calls by itself, because the caller knows whether a call may be sent again. Answers stay bytes
 //! until they are read, so that `--json` shows exactly what the manager sent.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use http::{Method, header};
@@ -13,7 +16,7 @@ use jobbers_common::{
     duration,
     name::{BoardName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
 };
-use jobbers_process::site::Site;
+use jobbers_process::{client_key, site::Site};
 use serde::Serialize;
 
 use crate::{failure::Failure, output};
@@ -52,12 +55,15 @@ pub struct ManagerArgs {
     /// The manager's address [default: of the `jobbers up` that runs in this folder, else http://127.0.0.1:8000]
     #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
     manager: Option<String>,
+    /// A file with the access key to sign in with, in place of the variables JOBBERS_KEY and JOBBERS_KEY_FILE
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
 }
 
 impl ManagerArgs {
     /// The manager at this address, if there is one, as the flag names it.
     pub(crate) const fn named(manager: Option<String>) -> Self {
-        Self { manager }
+        Self { manager, key_file: None }
     }
 
     /// A client for it.
@@ -66,10 +72,14 @@ impl ManagerArgs {
     /// [`Failure::Usage`] when the address makes no sense.
     pub fn client(&self) -> Result<Client, Failure> {
         // Empty, as a compose file gives a variable that is not set.
-        match self.manager.as_deref().filter(|url| !url.is_empty()) {
-            Some(url) => Client::new(url),
-            None => Client::new(&Site::here().map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager)),
-        }
+        let given = self.manager.clone().filter(|url| !url.is_empty());
+        let url = given.unwrap_or_else(|| Site::here().map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager));
+        let key = match &self.key_file {
+            Some(path) => client_key::of_file(path).map(Some),
+            None => client_key::of_environment(),
+        };
+        let key = key.map_err(Failure::Usage)?.map(|text| api::ClientKey::new(&text)).transpose();
+        Ok(Client::new(&url)?.with_key(key.map_err(|error| Failure::Usage(error.to_string()))?))
     }
 }
 
@@ -141,6 +151,10 @@ impl Client {
     /// [`Failure::Usage`] when it is no `http` or `https` URL.
     pub fn new(url: &str) -> Result<Self, Failure> {
         Ok(Self(api::Client::new(url, concat!("jobbers-cli/", env!("CARGO_PKG_VERSION")))?))
+    }
+
+    fn with_key(self, key: Option<api::ClientKey>) -> Self {
+        Self(self.0.with_key(key))
     }
 
     /// The manager's address, without a login.

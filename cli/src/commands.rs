@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod import;
+pub mod keys;
 pub mod list;
 pub mod pages;
 mod parameters;

@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use http::header::AUTHORIZATION;
+use jobbers_api::client::ClientKey;
 use jobbers_archive::Examined;
 use jobbers_common::{
     engine::{
@@ -22,6 +24,7 @@ use jobbers_common::{
     worker::RegisteredWorker,
 };
 use jobbers_manager::DEAD_LETTERS_DUTY;
+use jobbers_process::client_key;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -410,7 +413,12 @@ fn url_of(duty: &Duty) -> Option<String> {
 
 async fn ask(url: &str) -> Option<Value> {
     let client = jobbers_api::client::http_client_for(url).timeout(PATIENCE).build().ok()?;
-    let answer = client.get(format!("{url}/health/ready")).send().await.ok()?;
+    let mut request = client.get(format!("{url}/health/ready"));
+    // Without a key a manager that asks for one says only whether it is ready.
+    if let Some(key) = client_key::of_environment().ok().flatten().and_then(|text| ClientKey::new(&text).ok()) {
+        request = request.header(AUTHORIZATION, key.header().clone());
+    }
+    let answer = request.send().await.ok()?;
     serde_json::from_slice(&answer.bytes().await.ok()?).ok()
 }
 

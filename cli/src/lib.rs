@@ -1,7 +1,7 @@
 //! The `jobbers` command: the whole system in one process, each of its services alone, and a client for the terminal.
 //!
 //! Only this crate starts the services together. The client commands speak HTTP to a manager and know no
-//! store, but `doctor`, `export` and `import`, which read and write one. What they print on standard output is the answer and nothing else: a table for people, or with `--json` the manager's own
+//! store, but `doctor`, `export`, `import` and `keys`, which read and write one. What they print on standard output is the answer and nothing else: a table for people, or with `--json` the manager's own
 //! words for programs; all else goes to standard error.
 //!
 //! Start reading at [`args`], then `commands`: a file each. [`stack`] is what `up` and `demo` start.
@@ -63,6 +63,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Export(args) => commands::export::run(&args).await,
         Command::Import(args) => commands::import::run(&args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
+        Command::Keys(args) => commands::keys::run(&args).await,
         Command::Queues(args) => commands::queues::run(args).await,
         Command::Roles(args) => commands::roles::run(&args).await,
         Command::Routes(args) => commands::routes::run(&args).await,

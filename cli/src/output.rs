@@ -11,7 +11,7 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use jobbers_common::lifecycle::Status;
+use jobbers_common::{access::redact, lifecycle::Status};
 use jobbers_process::{logging, printable};
 use owo_colors::OwoColorize;
 use tracing::Level;
@@ -109,7 +109,7 @@ pub(crate) fn error(failure: &Failure) {
         return logging::say(Level::ERROR, failure);
     }
     let text = failure.to_string();
-    writeln!(anstream::stderr().lock(), "{} {}", "error:".red().bold(), printable::printable(&text)).ok();
+    writeln!(anstream::stderr().lock(), "{} {}", "error:".red().bold(), printable::printable(&redact(&text))).ok();
 }
 
 /// Whether standard output is a terminal.

@@ -17,9 +17,10 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use crate::{
+    access::AccessKey,
     dependency::added::NewDependency,
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -430,6 +431,19 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Only those of the store.
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>>;
+
+    /// Creates or replaces an access key.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::UnknownKey`] or [`Error::Changed`] by [`PutMode`]; [`Error::Invalid`] by
+    /// [`AccessKey::validate`], and beyond the number of keys that a store holds.
+    async fn put_key(&self, key: AccessKey, mode: PutMode<AccessKey>) -> Result<Arc<Config>>;
+
+    /// Deletes an access key. A store without any is open: managers ask no client for a key.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKey`].
+    async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>>;
 
     // ---- schedules ----------------------------------------------------------------------------------------------
 

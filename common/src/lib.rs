@@ -9,6 +9,7 @@
 #[macro_use]
 mod stored_number;
 
+pub mod access;
 pub mod backoff;
 pub mod board;
 pub mod dead_letter;

@@ -189,6 +189,11 @@ name!(
     "label name"
 );
 name!(
+    /// An access key ([`crate::access`]). Its text contains it.
+    KeyId,
+    "key id"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

@@ -12,10 +12,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    access::AccessKey,
     duration,
     gate::{ConcurrencyKey, Gate, GateLimits, validate_key_parameter},
     limits::{MAX_QUEUES_PER_CLAIM, MAX_TASK_LIMITS, MAX_WEIGHT},
-    name::{QueueName, RoleName, TaskName, WorkerId},
+    name::{KeyId, QueueName, RoleName, TaskName, WorkerId},
     payload::Payload,
     rate::RateLimit,
     routing::{RouteKey, RouteRule},
@@ -282,6 +283,8 @@ pub struct Config {
     pub routes: BTreeMap<RouteKey, RouteRule>,
     /// Workers that are to claim nothing more, and since when.
     pub draining: BTreeMap<WorkerId, Timestamp>,
+    /// The access keys. While there is none, managers ask for none.
+    pub keys: BTreeMap<KeyId, Arc<AccessKey>>,
 }
 
 /// The name of the queue and of the role that every store has from the start.
@@ -318,6 +321,7 @@ impl Config {
             roles: BTreeMap::from([(role.clone(), RoleConfig::new(role, vec![queue]))]),
             routes: BTreeMap::new(),
             draining: BTreeMap::new(),
+            keys: BTreeMap::new(),
         }
     }
 }

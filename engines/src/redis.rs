@@ -11,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
+    access::AccessKey,
     dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
@@ -20,7 +21,7 @@ use jobbers_common::{
         StoredSchedule, Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -251,6 +252,14 @@ impl Engine for RedisEngine {
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         verbs::arrange::delete_route(&self.store, key).await
+    }
+
+    async fn put_key(&self, key: AccessKey, mode: PutMode<AccessKey>) -> Result<Arc<Config>> {
+        verbs::arrange::put_key(&self.store, &key, &mode).await
+    }
+
+    async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
+        verbs::arrange::delete_key(&self.store, key).await
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

@@ -45,6 +45,7 @@ pub mod gates;
 pub mod graphs;
 pub mod intake;
 pub mod keep;
+pub mod keys;
 pub mod lease;
 pub mod limits;
 pub mod look;

@@ -27,9 +27,10 @@ use jobbers_common::engine::{
     workflows::{encode_run, validate_definition, validate_ids},
 };
 use jobbers_common::{
+    access::AccessKey,
     dependency::added::{NewDependency, validate_new},
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -357,6 +358,14 @@ impl Engine for ModelEngine {
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         Ok(self.step(|state, _| state.delete_route(key)))
+    }
+
+    async fn put_key(&self, key: AccessKey, mode: PutMode<AccessKey>) -> Result<Arc<Config>> {
+        self.step(|state, _| state.put_key(key, &mode))
+    }
+
+    async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
+        self.step(|state, _| state.delete_key(key))
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

@@ -25,7 +25,7 @@ use jobbers_process::{
 
 use crate::{
     config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, known_tasks::KnownTasks, leases::Leases,
-    live_config::LiveConfig, long_work::LongWork, meters::Meters, workflows::Definitions,
+    listeners::OpenAddress, live_config::LiveConfig, long_work::LongWork, meters::Meters, workflows::Definitions,
 };
 
 /// What a caller that waits counts, besides its request.
@@ -48,8 +48,8 @@ pub(crate) struct App {
     pub(crate) long_work: LongWork,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
-    /// The warning about addresses that other machines can reach.
-    pub(crate) exposures: Vec<String>,
+    /// The addresses where clients without a certificate are served.
+    pub(crate) open: Vec<OpenAddress>,
     /// The identities of the listeners that speak TLS.
     pub(crate) identities: Vec<Arc<Tls>>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
@@ -83,7 +83,7 @@ impl App {
             memory: ClientMemory::new(config.max_client_memory),
             long_work: LongWork::default(),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
-            exposures: Vec::new(),
+            open: Vec::new(),
             identities: Vec::new(),
             leaving: shutdown.leaving.clone(),
             drain: shutdown.drain.clone(),
@@ -102,10 +102,11 @@ impl App {
         self.identities.iter().map(|identity| identity.validity()).min_by_key(|validity| validity.ends_at)
     }
 
-    /// What an operator should know of this manager's listeners: addresses that others can reach, a certificate that ends.
+    /// What an operator should know of this manager's listeners: who is let in, and a certificate that ends.
     pub(crate) fn listener_warnings(&self) -> impl Iterator<Item = String> {
+        let has_keys = self.live.snapshot().is_some_and(|config| !config.keys.is_empty());
         let certificate = self.certificate().and_then(|validity| validity.warning(jiff::Timestamp::now()));
-        self.exposures.iter().cloned().chain(certificate)
+        self.open.iter().filter_map(move |address| address.warning(has_keys)).chain(certificate)
     }
 
     /// Runs a chore at an interval, until the manager stops.

@@ -6,9 +6,13 @@ use utoipa::openapi::{
     path::Operation,
     response::{Response, ResponseBuilder},
     schema::{ObjectBuilder, Type},
+    security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 
-use crate::version;
+use crate::{
+    doors::{self, Requirement, requirement},
+    version,
+};
 
 /// Operations whose answer has the tag of the entry's settings.
 const TAGGED: [&str; 14] = [
@@ -44,6 +48,11 @@ pub(crate) fn add_to(document: &mut OpenApi) {
     let server = |url: &str, description: &str| ServerBuilder::new().url(url).description(Some(description)).build();
     let versioned = server(version::PREFIX.trim_start_matches('/'), "Version 1");
     document.servers = Some(vec![versioned, server(".", "The latest version")]);
+    let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("jb_<id>_<secret>").description(Some(
+        "An access key that has the scopes of the operation. While the store has no key, none is needed.",
+    ));
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(doors::SCHEME, SecurityScheme::Http(key.build()));
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
         operations.into_iter().flatten().for_each(describe);
@@ -66,6 +75,13 @@ fn describe(operation: &mut Operation) {
             add_header(response, "ETag", text("The tag of the entry's settings, for `If-Match`"));
         }
     }
+    if let Ok(Requirement::Scopes(scopes)) = requirement(operation) {
+        let scopes: Vec<String> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
+        let description = operation.description.get_or_insert_default();
+        let gap = if description.is_empty() { "" } else { "\n\n" };
+        description.push_str(&format!("{gap}Once the store has access keys, it needs {}.", scopes.join(" and ")));
+    }
+    let responses = &mut operation.responses.responses;
     if is_kept_by_one {
         let mut response = ResponseBuilder::new()
             .description("Another manager keeps the dead letters: send the same request there")

@@ -1,6 +1,6 @@
 //! Protects a manager from web pages that use their visitor's browser.
 //!
-//! Jobbers has no keys yet: a manager listens on loopback, and any client that reaches it may do anything. A
+//! While its store has no access key, any client that reaches a manager may do anything, so it listens on loopback. A
 //! browser on that machine reaches it too, and sends requests for any page of any site. The browser marks these requests with
 //! `Sec-Fetch-Site` or `Origin`, and a request that changes something is refused if it comes from a page of another site. A
 //! page whose own name points to this machine (DNS rebinding) is the same site for the browser, but its `Host` shows that

@@ -16,6 +16,8 @@ use utoipa::openapi::{
     path::{Operation, ParameterIn, PathItem},
 };
 
+use crate::doors::methods;
+
 /// Paths for load balancers and scrapers, some of which add parameters against caches.
 const EXEMPT: [&str; 3] = ["/health/live", "/health/ready", "/metrics"];
 
@@ -53,14 +55,7 @@ fn refused(method: &Method, path: &str, unknown: &str, known: &[String]) -> Prob
 }
 
 fn operations(item: &PathItem) -> HashMap<Method, Vec<String>> {
-    let all = [
-        (Method::GET, &item.get),
-        (Method::POST, &item.post),
-        (Method::PUT, &item.put),
-        (Method::PATCH, &item.patch),
-        (Method::DELETE, &item.delete),
-    ];
-    all.into_iter().filter_map(|(method, operation)| Some((method, names(operation.as_ref()?)))).collect()
+    methods(item).map(|(method, operation)| (method, names(operation))).collect()
 }
 
 fn names(operation: &Operation) -> Vec<String> {

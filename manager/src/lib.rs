@@ -27,6 +27,7 @@ mod chores;
 pub mod config;
 mod dead_letters;
 mod described;
+mod doors;
 mod etag;
 mod examples;
 mod extract;
@@ -61,6 +62,7 @@ mod workflows;
 pub use bridge::settings as bridges;
 pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
+pub use doors::{KeyText, KeyTextError};
 pub use known_tasks::unchecked_parts;
 pub use listeners::{ListenError, Listeners};
 
@@ -100,14 +102,14 @@ fn boxed(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown
 }
 
 async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown: Shutdown) {
-    let (exposures, identities) = (listeners.exposures(), listeners.identities());
-    for exposure in &exposures {
-        tracing::warn!("{exposure}");
+    let (open, identities) = (listeners.open(), listeners.identities());
+    for warning in open.iter().filter_map(|address| address.warning(false)) {
+        tracing::warn!("{warning}");
     }
     let Listeners { http, taskstore, masstasker } = listeners;
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
-    let app = Arc::new(App { exposures, identities, ..App::new(&config, engine, config.url(address), &shutdown) });
+    let app = Arc::new(App { open, identities, ..App::new(&config, engine, config.url(address), &shutdown) });
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
     let guard = guard::Guard::new(&config, address);

@@ -24,6 +24,28 @@ pub struct Listeners {
     pub masstasker: Option<Listener>,
 }
 
+/// An address where clients without a certificate are served.
+#[derive(Debug)]
+pub(crate) struct OpenAddress {
+    address: SocketAddr,
+    asks_for_keys: bool,
+}
+
+impl OpenAddress {
+    /// What an operator should know of it.
+    pub(crate) fn warning(&self, has_keys: bool) -> Option<String> {
+        let Self { address, asks_for_keys } = self;
+        match (asks_for_keys, has_keys) {
+            (true, true) => None,
+            (_, false) => listen::exposure(*address),
+            (false, true) => Some(format!(
+                "{address} serves its clients without an access key, because they can't send one: any client that reaches \
+                 it changes the tasks of boards"
+            )),
+        }
+    }
+}
+
 /// An address can't be listened on, or the files of TLS can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -62,10 +84,15 @@ impl Listeners {
         Ok(Self { http, taskstore, masstasker })
     }
 
-    /// A warning for each address that other machines can reach and where clients without a certificate are served.
-    pub(crate) fn exposures(&self) -> Vec<String> {
-        let open = self.all().filter(|listener| !listener.tls().is_some_and(|tls| tls.knows_clients()));
-        open.filter_map(|listener| listen::exposure(listener.local_addr().ok()?)).collect()
+    /// The addresses where clients without a certificate are served.
+    pub(crate) fn open(&self) -> Vec<OpenAddress> {
+        let fronts = [self.taskstore.as_ref(), self.masstasker.as_ref()].into_iter().flatten().map(|it| (it, false));
+        let open = std::iter::once((&self.http, true)).chain(fronts);
+        let open = open.filter(|(listener, _)| !listener.tls().is_some_and(|tls| tls.knows_clients()));
+        open.filter_map(|(listener, asks_for_keys)| {
+            Some(OpenAddress { address: listener.local_addr().ok()?, asks_for_keys })
+        })
+        .collect()
     }
 
     /// The identities of the listeners that speak TLS.

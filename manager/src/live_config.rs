@@ -1,4 +1,4 @@
-//! Queues, roles and routing as this manager knows them: a snapshot, at most half a second old by default.
+//! Queues, roles, routing and access keys as this manager knows them: a snapshot, at most half a second old by default.
 //!
 //! The store decides; a snapshot only spares the common submission a read. A caller that misses an entry in it reads again.
 
@@ -11,6 +11,7 @@ use jobbers_common::{
     routing::QueueForbidden,
 };
 use jobbers_engines::config_cache::ConfigCache;
+use tokio::sync::watch;
 
 use crate::app::App;
 
@@ -19,11 +20,13 @@ use crate::app::App;
 pub(crate) struct LiveConfig {
     engine: Arc<dyn Engine>,
     cache: ConfigCache,
+    /// Sends when access keys have changed.
+    key_changes: watch::Sender<()>,
 }
 
 impl LiveConfig {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { cache: ConfigCache::new(Arc::clone(&engine)), engine }
+        Self { cache: ConfigCache::new(Arc::clone(&engine)), engine, key_changes: watch::Sender::new(()) }
     }
 
     /// The snapshot as it is.
@@ -46,7 +49,22 @@ impl LiveConfig {
 
     /// The store's own word, which becomes the snapshot.
     pub(crate) async fn fresh(&self) -> Result<Arc<Config>> {
-        self.cache.fresh().await
+        let before = self.cache.snapshot();
+        let config = self.cache.fresh().await?;
+        self.compare_keys(before.as_deref(), &config);
+        Ok(config)
+    }
+
+    /// Changes of access keys from now on.
+    pub(crate) fn key_changes(&self) -> watch::Receiver<()> {
+        self.key_changes.subscribe()
+    }
+
+    fn compare_keys(&self, before: Option<&Config>, after: &Config) {
+        let is_same = before.is_some_and(|before| before.version == after.version || before.keys == after.keys);
+        if !is_same {
+            self.key_changes.send_replace(());
+        }
     }
 
     /// Checks that a queue exists, which only the store knows. A submission does not need this: the store checks it.
@@ -65,7 +83,9 @@ impl LiveConfig {
 
     /// Takes a newer configuration over, such as the answer to a change made here.
     pub(crate) fn adopt(&self, config: &Arc<Config>) {
+        let before = self.cache.snapshot();
         self.cache.adopt(config);
+        self.compare_keys(before.as_deref(), config);
     }
 
     /// Changes a queue's settings, safely with concurrent changes.

@@ -1,6 +1,6 @@
-//! The middleware of every route. It counts, times and logs each request, refuses requests for a foreign host name or from a
-//! foreign page ([`crate::guard`]), refuses query parameters that the operation does not have
-//! ([`crate::known_parameters`]), and answers a panic in a handler.
+//! The middleware of every route. It counts, times, names and logs each request, and answers a panic in a handler. It refuses
+//! requests for a foreign host name or from a foreign page ([`crate::guard`]), those without the key that their operation
+//! needs ([`crate::doors`]), and query parameters that the operation does not have ([`crate::known_parameters`]).
 //!
 //! It also counts what a request and its answer hold ([`crate::server::Caller`]): without memory for them they are refused.
 //!
@@ -11,14 +11,14 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 use axum::{
     body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_common::panic::words_of;
+use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, panic::words_of};
 use jobbers_process::server::{
     answer::{Counted, SMALL_ANSWER},
     connections::{Busy, Delivery},
@@ -28,6 +28,7 @@ use tracing::Instrument;
 
 use crate::{
     app::{App, overloaded},
+    doors::{Doors, Pass},
     guard::{Ambiguous, Guard},
     known_parameters::KnownParameters,
     leases::Undelivered,
@@ -36,6 +37,9 @@ use crate::{
 
 /// What a request counts until it is answered, besides its body.
 const REQUEST_BYTES: usize = 8 * 1024;
+
+/// The header with a request's name.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Marks an answer whose bytes are the same for every client, and are held once.
 #[derive(Debug, Clone, Copy)]
@@ -46,31 +50,63 @@ pub(crate) struct Common;
 pub(crate) struct Middleware {
     pub(crate) app: Arc<App>,
     pub(crate) guard: Guard,
+    pub(crate) doors: Doors,
     pub(crate) known: KnownParameters,
 }
 
 impl Middleware {
-    fn check(&self, request: &Request, route: Option<&MatchedPath>) -> Result<()> {
-        self.guard.check(request)?;
-        match route {
-            Some(route) => self.known.check(request.method(), route.as_str(), request.uri()),
-            None => Ok(()),
+    async fn check(&self, asked: (&Method, &Uri, &HeaderMap), route: Option<&MatchedPath>) -> Result<Pass> {
+        let (method, uri, headers) = asked;
+        let pass = self.doors.check(&self.app.live, (method, headers), route.map(MatchedPath::as_str)).await?;
+        if let Some(route) = route {
+            self.known.check(method, route.as_str(), uri)?;
+            if let Some(reach) = pass.reach() {
+                reach.check_route(&self.app, method, uri, route.as_str()).await?;
+            }
         }
+        Ok(pass)
     }
+}
+
+/// The name of a request in logs and in its answer: the one that a proxy gave it, or a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let is_legal = |value: &&HeaderValue| {
+        let bytes = value.as_bytes();
+        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
+        (1..=MAX_NAME_BYTES).contains(&bytes.len()) && bytes.iter().all(is_word)
+    };
+    let given = headers.get(REQUEST_ID).filter(is_legal).cloned();
+    given.unwrap_or_else(|| {
+        let made = format!("{:016x}", rand::random::<u64>());
+        HeaderValue::try_from(made).unwrap_or(HeaderValue::from_static("-"))
+    })
 }
 
 /// Handles one request.
 pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut request: Request, next: Next) -> Response {
     let counting = Counting::begin(&mut request);
-    let span = tracing::debug_span!("request", method = %request.method(), uri = %request.uri());
+    let id = request_id(request.headers());
+    let span = tracing::debug_span!("request", id = ?id, method = %request.method(), uri = %redact(&request.uri().to_string()));
     let answer = async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
         let underway = middleware.app.meters.request(request.method(), route.clone());
         let mut response = even_if_it_panics(async {
-            let checked = counting.admit().and_then(|()| middleware.check(&request, route.as_ref()));
+            let admitted = counting.admit().and_then(|()| middleware.guard.check(&request));
+            let checked = match admitted {
+                Ok(()) => {
+                    let asked = (request.method(), request.uri(), request.headers());
+                    middleware.check(asked, route.as_ref()).await
+                }
+                Err(refused) => Err(refused),
+            };
             match checked {
-                Ok(()) => next.run(request).await,
+                Ok(pass) => {
+                    if let Some(reach) = pass.reach() {
+                        request.extensions_mut().insert(reach);
+                    }
+                    pass.answer(&middleware.app, next.run(request)).await
+                }
                 Err(problem) => problem.into_response(),
             }
         })
@@ -81,6 +117,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response.headers_mut().entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
+        response.headers_mut().insert(REQUEST_ID, id);
         let took = underway.answered(&response);
         tracing::debug!(status = response.status().as_u16(), ?took, "answered");
         response
@@ -159,6 +196,17 @@ fn panicked(panic: &(dyn Any + Send)) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_keeps_the_id_of_a_proxy_and_gets_one_without() {
+        let with = |id: &str| HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_str(id).unwrap())]);
+        assert_eq!(request_id(&with("7f:9-a_B.c")), "7f:9-a_B.c");
+        let long = "x".repeat(129);
+        for wrong in ["", "a b", "a\"b", "<script>", &long] {
+            assert_eq!(request_id(&with(wrong)).len(), 16, "{wrong}");
+        }
+        assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));
+    }
 
     #[tokio::test]
     async fn a_panic_is_answered_as_a_defect() {

@@ -34,6 +34,7 @@ mod overview;
 mod payload;
 mod queue;
 mod queues;
+mod ready;
 mod schedules;
 mod submit;
 mod task;

@@ -13,6 +13,7 @@ use jobbers_boards::taskstore::Unit;
 use crate::{
     api,
     app::App,
+    doors::{Doors, Requirements},
     guard::Guard,
     known_parameters::KnownParameters,
     middleware::{Middleware, handle},
@@ -23,7 +24,9 @@ use crate::{
 pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     let known = KnownParameters::of(&description);
-    let checked = from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, known }), handle);
+    #[expect(clippy::expect_used, reason = "every operation of the program has a scope; a test makes the router")]
+    let doors = Doors::of(Requirements::of(&description).expect("every operation says what it needs"));
+    let checked = from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, doors, known }), handle);
     let api = routes
         .merge(swagger_ui::routes(&description))
         .fallback(unknown_path)
@@ -38,7 +41,8 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
 
 /// What TaskStore's clients find at the root of a port of their own.
 pub(crate) fn taskstore(app: &Arc<App>, guard: Guard, unit: Unit) -> Router {
-    let middleware = Middleware { app: Arc::clone(app), guard, known: KnownParameters::default() };
+    let middleware =
+        Middleware { app: Arc::clone(app), guard, doors: Doors::open(), known: KnownParameters::default() };
     taskstore::front(app, unit).layer(from_fn_with_state(Arc::new(middleware), handle))
 }
 

@@ -6,6 +6,7 @@
 //! running system ([`site`]), then the configuration file, then the environment, then flags. Only this crate and the `clap` definitions of the binaries read the
 //! environment.
 
+pub mod client_key;
 pub mod config;
 pub mod engine_url;
 pub mod exit;

@@ -30,7 +30,7 @@ pub fn exposure(address: SocketAddr) -> Option<String> {
     let is_open = !address.ip().to_canonical().is_loopback();
     is_open.then(|| {
         format!(
-            "{address} is open to other machines without authentication (--insecure): any client that reaches it can submit, read and cancel tasks"
+            "{address} is open to other machines without authentication (--insecure): any client that reaches it can submit, read and cancel tasks; `jobbers keys create` makes access keys"
         )
     })
 }

@@ -1,7 +1,7 @@
 //! Problems as answers of the manager.
 
 use axum::{
-    http::{HeaderValue, header},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 
@@ -15,6 +15,9 @@ impl IntoResponse for Problem {
         response.extensions_mut().insert(code);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if code.status() == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(after) = retry_after {
             // Whole seconds, rounded up: 0 would invite a storm.
             headers.insert(header::RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64));

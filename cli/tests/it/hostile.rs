@@ -56,6 +56,7 @@ const SHOWING: &[&[&str]] = &[
     &["boards", "list", "taskstore", "GROUP"],
     &["boards", "show", "taskstore", "1"],
     &["registry"],
+    &["keys"],
     &["workers"],
     &["top", "--once", "--every", "100ms"],
     &["doctor"],

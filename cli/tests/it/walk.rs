@@ -7,7 +7,7 @@ use jobbers_test_support::collector::Collector;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 24] = [
+const FOLLOWED: [&str; 25] = [
     "README.md",
     "docs/guides/any-language.md",
     "docs/guides/backups.md",
@@ -19,6 +19,7 @@ const FOLLOWED: [&str; 24] = [
     "docs/guides/deploying.md",
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
+    "docs/guides/keys.md",
     "docs/guides/lakefs.md",
     "docs/guides/looking-after.md",
     "docs/guides/queues-and-roles.md",
@@ -123,6 +124,16 @@ fn the_first_worker_of_a_reader_runs_as_printed() {
         let (feature, told) = (part.to_lowercase(), session.told(&command));
         assert!(told.contains(&format!("without {part}: build it with the feature `{feature}`")), "{told}");
     }
+}
+
+#[test]
+fn a_manager_asks_for_keys_as_printed() {
+    let session = follow("docs/guides/keys.md", &[]);
+    assert!(session.told("jobbers queues --key-file").contains("default"), "{session:?}");
+    assert!(session.told("curl -s -H").contains("default"));
+    let listed = session.told("jobbers keys list");
+    assert!(listed.contains("ops") && listed.contains("admin") && listed.contains("valid"), "{listed}");
+    assert!(session.told("jobbers keys create ci").starts_with("jb_"));
 }
 
 #[test]

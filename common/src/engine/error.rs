@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     dependency::refused::RefusedDependency,
     lifecycle::Status,
-    name::{QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{KeyId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     routing::RouteKey,
     unique::UniqueKey,
 };
@@ -32,6 +32,9 @@ pub enum Error {
     /// The role does not exist.
     #[error("role {0} does not exist")]
     UnknownRole(RoleName),
+    /// The access key does not exist.
+    #[error("key {0} does not exist")]
+    UnknownKey(KeyId),
     /// No live worker has this id.
     #[error("no worker {0} is alive")]
     UnknownWorker(WorkerId),
@@ -200,6 +203,7 @@ impl Error {
         match self {
             Self::UnknownQueue(_) => "unknown_queue",
             Self::UnknownRole(_) => "unknown_role",
+            Self::UnknownKey(_) => "unknown_key",
             Self::UnknownWorker(_) => "unknown_worker",
             Self::UnknownSchedule(_) => "unknown_schedule",
             Self::UnknownWorkflow(_) => "unknown_workflow",

@@ -5,6 +5,7 @@ pub mod types {
     pub use std::{sync::Arc, time::Duration};
 
     pub use crate::{
+        access::AccessKey,
         dependency::added::NewDependency,
         engine::{
             AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules,
@@ -14,7 +15,9 @@ pub mod types {
             StoredSchedule, Submit, Submitted, TaskDeletion,
         },
         lifecycle::Status,
-        name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+        name::{
+            DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId,
+        },
         queue::{Config, QueueConfig, RoleConfig},
         registry::{Catalogue, CatalogueId},
         routing::{RouteKey, RouteRule},
@@ -71,6 +74,8 @@ macro_rules! engine_verbs {
             delete_role(role: &RoleName, on: DeleteRole) -> Arc<Config>;
             put_route(key: RouteKey, rule: RouteRule) -> Arc<Config>;
             delete_route(key: &RouteKey) -> Arc<Config>;
+            put_key(key: AccessKey, mode: PutMode<AccessKey>) -> Arc<Config>;
+            delete_key(key: &KeyId) -> Arc<Config>;
             put_schedule(entry: ScheduleEntry, put: PutSchedule) -> u64;
             schedule(name: &ScheduleName) -> Option<StoredSchedule>;
             list_schedules(after: Option<&ScheduleName>, limit: usize) -> Vec<StoredSchedule>;

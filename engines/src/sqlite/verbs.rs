@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
+    access::AccessKey,
     dependency::added::{NewDependency, validate_new},
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
@@ -19,7 +20,7 @@ use jobbers_common::{
     },
     lifecycle::Status,
     limits::{DEPENDENCIES_A_PIECE, MAX_BATCH},
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -349,6 +350,15 @@ impl Engine for SqliteEngine {
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         let key = key.clone();
         self.writer.run(1, move |step| arrange::delete_route(step, &key)).await
+    }
+
+    async fn put_key(&self, key: AccessKey, mode: PutMode<AccessKey>) -> Result<Arc<Config>> {
+        self.writer.run(1, move |step| arrange::put_key(step, &key, &mode)).await
+    }
+
+    async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
+        let key = key.clone();
+        self.writer.run(1, move |step| arrange::delete_key(step, &key)).await
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

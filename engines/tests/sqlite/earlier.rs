@@ -45,6 +45,7 @@ const UNDO: &[(u32, &str)] = &[
     ),
     (31, "DROP TABLE link_due"),
     (32, "ALTER TABLE dependent DROP COLUMN spontaneous"),
+    (33, "DROP TABLE access_key"),
 ];
 
 /// Takes a store that no program has open back to a schema.

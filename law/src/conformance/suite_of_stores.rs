@@ -103,6 +103,13 @@ macro_rules! conformance_of_stores {
             a_drain_is_seen_by_the_next_cycle
             a_catalogue_is_kept_for_its_time
         );
+        $crate::conformance_group!($open, keys:
+            a_key_is_created_replaced_and_deleted
+            a_key_is_read_as_it_was_written
+            a_key_that_changed_meanwhile_is_not_overwritten
+            a_key_that_is_not_valid_is_refused
+            a_change_of_a_key_raises_the_version_and_one_of_nothing_does_not
+        );
         $crate::conformance_group!($open, queues:
             a_created_queue_works_with_the_default_settings
             a_queue_created_twice_is_one_queue

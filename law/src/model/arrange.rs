@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
+    access::AccessKey,
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     limits::MAX_BATCH,
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{KeyId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule, check_place},
     time::Timestamp,
@@ -133,6 +134,24 @@ impl State {
         self.change(|config| {
             config.routes.remove(key);
         })
+    }
+
+    pub(super) fn put_key(&mut self, key: AccessKey, mode: &PutMode<AccessKey>) -> Result<Arc<Config>> {
+        key.validate().map_err(Error::Invalid)?;
+        let (stored, unknown) = (self.config.keys.get(&key.id), Error::UnknownKey(key.id.clone()));
+        mode.check(stored.map(|stored| &**stored), unknown, || format!("key {}", key.id))?;
+        Ok(self.change(|config| {
+            config.keys.insert(key.id.clone(), Arc::new(key));
+        }))
+    }
+
+    pub(super) fn delete_key(&mut self, key: &KeyId) -> Result<Arc<Config>> {
+        if !self.config.keys.contains_key(key) {
+            return Err(Error::UnknownKey(key.clone()));
+        }
+        Ok(self.change(|config| {
+            config.keys.remove(key);
+        }))
     }
 
     pub(super) fn register_worker(&mut self, report: WorkerReport, ttl: Duration, now: Timestamp) -> u64 {

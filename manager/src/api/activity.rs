@@ -25,6 +25,7 @@ problems!(ActivityProblems: [Code::UnknownQueue]);
 /// Running tasks, their workers and running times
 #[utoipa::path(
     get, path = "/active-tasks", tag = "tasks", operation_id = "list_active_tasks",
+    security(("key" = ["tasks:read"])),
     params(ActiveParams),
     responses((status = 200, description = "Running tasks, longest first", body = ActivePageView), ActivityProblems)
 )]
@@ -41,6 +42,7 @@ pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Que
 /// Scheduled tasks: delayed submissions, and retries
 #[utoipa::path(
     get, path = "/scheduled-tasks", tag = "tasks", operation_id = "list_scheduled_tasks",
+    security(("key" = ["tasks:read"])),
     params(PageParams),
     responses(
         (status = 200, description = "Scheduled tasks, in each queue the next due first", body = ScheduledPageView),

@@ -58,6 +58,7 @@ fn refused(error: jobbers_common::engine::Error) -> Problem {
 /// A board is there from its first task on, also when it holds none any more.
 #[utoipa::path(
     get, path = "/boards", tag = "boards", operation_id = "list_boards",
+    security(("key" = ["boards:read"])),
     params(BoardListParams),
     responses((status = 200, description = "A page of the boards, in the order of their names", body = BoardListView),
         ListProblems)
@@ -75,6 +76,7 @@ pub(crate) async fn list(
 /// The groups of a board that hold tasks, in pages
 #[utoipa::path(
     get, path = "/boards/{board}/groups", tag = "boards", operation_id = "list_board_groups",
+    security(("key" = ["boards:read"])),
     params(("board" = NameDoc, Path, description = "The board's name"), GroupListParams),
     responses((status = 200, description = "A page of the groups, in the order of their names", body = GroupListView),
         BoardProblems)
@@ -97,6 +99,7 @@ pub(crate) async fn groups(
 /// The tasks of a group, in the order in which they are taken
 #[utoipa::path(
     get, path = "/boards/{board}/tasks", tag = "boards", operation_id = "list_board_tasks",
+    security(("key" = ["boards:read"])),
     params(("board" = NameDoc, Path, description = "The board's name"), BoardTaskListParams),
     responses((status = 200, description = "A page of the group", body = BoardTaskListView), BoardProblems)
 )]
@@ -124,6 +127,7 @@ pub(crate) async fn tasks(
 /// pieces; `more` in the answer says that it has to be sent again.
 #[utoipa::path(
     delete, path = "/boards/{board}/tasks", tag = "boards", operation_id = "delete_board_group",
+    security(("key" = ["boards:control"])),
     params(("board" = NameDoc, Path, description = "The board's name"), DeleteGroupParams),
     responses((status = 200, description = "What was deleted", body = PurgedView), BoardProblems)
 )]
@@ -163,6 +167,7 @@ async fn delete_all(app: &App, board: &BoardName, mut revisions: Vec<u64>) -> Re
 /// One task of a board
 #[utoipa::path(
     get, path = "/boards/{board}/tasks/{revision}", tag = "boards", operation_id = "get_board_task",
+    security(("key" = ["boards:read"])),
     params(("board" = NameDoc, Path, description = "The board's name"),
         ("revision" = u64, Path, description = "The task's address")),
     responses((status = 200, description = "The task; of data and error at most the first 256 KiB", body = BoardTaskView),
@@ -181,6 +186,7 @@ pub(crate) async fn get(
 /// Also a leased one: who holds it learns at its next change that it is gone.
 #[utoipa::path(
     delete, path = "/boards/{board}/tasks/{revision}", tag = "boards", operation_id = "delete_board_task",
+    security(("key" = ["boards:control"])),
     params(("board" = NameDoc, Path, description = "The board's name"),
         ("revision" = u64, Path, description = "The task's address")),
     responses((status = 204, description = "It is gone"), TaskProblems)
@@ -201,6 +207,7 @@ pub(crate) async fn delete(
 /// visible stays as it is.
 #[utoipa::path(
     post, path = "/boards/{board}/tasks/{revision}/release", tag = "boards", operation_id = "release_board_task",
+    security(("key" = ["boards:control"])),
     params(("board" = NameDoc, Path, description = "The board's name"),
         ("revision" = u64, Path, description = "The task's address")),
     responses((status = 200, description = "The task, with its new revision", body = BoardTaskView), TaskProblems)

@@ -51,6 +51,7 @@ problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [
 /// The latest first. Without a `state`, those that are not handled yet.
 #[utoipa::path(
     get, path = "/dead-letter-queue", tag = "dead letters", operation_id = "list_dead_letters",
+    security(("key" = ["dead_letters:read"])),
     params(LetterParams),
     responses((status = 200, description = "A page of dead letters", body = LetterPageView), LookProblems)
 )]
@@ -66,6 +67,7 @@ pub(crate) async fn list(LocalArchive(archive): LocalArchive, Query(params): Que
 /// The cause is the last error without the parts that differ each time: numbers, ids, quoted parts.
 #[utoipa::path(
     get, path = "/dead-letter-queue/stats", tag = "dead letters", operation_id = "dead_letter_stats",
+    security(("key" = ["dead_letters:read"])),
     params(LetterParams),
     responses((status = 200, description = "The groups, the largest first", body = StatsView), LookProblems)
 )]
@@ -80,6 +82,7 @@ pub(crate) async fn stats(LocalArchive(archive): LocalArchive, Query(params): Qu
 /// The latest of the task, if it has several.
 #[utoipa::path(
     get, path = "/dead-letter-queue/{task_id}", tag = "dead letters", operation_id = "get_dead_letter",
+    security(("key" = ["dead_letters:read"])),
     params(("task_id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The letter", body = WholeLetterView), LetterProblems)
 )]
@@ -95,6 +98,7 @@ pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<Task
 /// The list grows each time the task is sent again and fails.
 #[utoipa::path(
     get, path = "/dead-letter-queue/{task_id}/history", tag = "dead letters", operation_id = "dead_letter_history",
+    security(("key" = ["dead_letters:read"])),
     params(("task_id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "Its failures", body = HistoryView), LetterProblems)
 )]
@@ -113,6 +117,7 @@ pub(crate) async fn history(LocalArchive(archive): LocalArchive, Path(id): Path<
 /// with 202.
 #[utoipa::path(
     post, path = "/dead-letter-queue/resubmit", tag = "dead letters", operation_id = "resubmit_dead_letters",
+    security(("key" = ["dead_letters:control"])),
     params(
         WaitParams,
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, new for each request"),
@@ -159,6 +164,7 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
 /// changed.
 #[utoipa::path(
     delete, path = "/dead-letter-queue", tag = "dead letters", operation_id = "delete_dead_letters",
+    security(("key" = ["dead_letters:delete"])),
     request_body = DeleteRequest,
     responses((status = 200, description = "What was deleted", body = ChangeView), DeleteProblems)
 )]

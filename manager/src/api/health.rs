@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json,
     extract::State,
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
@@ -13,7 +14,7 @@ use jobbers_api::{
 };
 use jobbers_common::engine::Error;
 
-use crate::{app::App, problem::problems};
+use crate::{app::App, doors, problem::problems};
 
 /// A probe needs an answer now; a store that is slower than this is as good as down.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,6 +26,7 @@ problems!(ReadyProblems: [Code::ShuttingDown]);
 /// Calls no other process, so it also shows what an empty request costs.
 #[utoipa::path(
     get, path = "/health/live", tag = "health", operation_id = "live",
+    security(()),
     responses((status = 200, description = "It is", body = LiveView))
 )]
 pub(crate) async fn live() -> Response {
@@ -40,11 +42,14 @@ fn not_ready(error: Error) -> Problem {
 }
 
 /// Whether the manager can do its work, and what its store guarantees
+///
+/// It needs no key. Without one the answer has `status` alone, if the store has keys.
 #[utoipa::path(
     get, path = "/health/ready", tag = "health", operation_id = "ready",
+    security(()),
     responses((status = 200, description = "It can", body = ReadyView), ReadyProblems)
 )]
-pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
+pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response> {
     if app.leaving.is_cancelled() {
         return Err(Problem::new(Code::ShuttingDown, "this manager is about to stop"));
     }
@@ -55,5 +60,10 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
     health.warnings.extend(health.tombstones.warning(health.now));
     health.warnings.extend(app.listener_warnings());
-    Ok(Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
+    let config = app.live.current().await?;
+    let view = match doors::is_signed_in(&config, &headers) {
+        true => ReadyView::new(health, app.started.elapsed().as_secs_f64()),
+        false => ReadyView::without_details(),
+    };
+    Ok(Json(view).into_response())
 }

@@ -41,6 +41,7 @@ use jobbers_common::{
 use crate::{
     api::listing,
     app::App,
+    doors::Reach,
     extract::{Json, JsonBytes},
     leases::{Undelivered, http_workers::Claimant},
     problem::problems,
@@ -82,15 +83,20 @@ const HANDED_ON_DELAY: Duration = Duration::from_secs(10);
 /// undelivered tasks go back to their places, and no attempt is counted.
 #[utoipa::path(
     post, path = "/leases", tag = "leases", operation_id = "lease_tasks", request_body = LeaseRequest,
+    security(("key" = ["tasks:lease"])),
     responses((status = 200, description = "The leased tasks, perhaps none", body = LeasesView), LeaseProblems)
 )]
 pub(crate) async fn lease(
     State(app): State<Arc<App>>,
     caller: Option<FromRequestExtension<Caller>>,
+    reach: Option<FromRequestExtension<Reach>>,
     Json(request): Json<LeaseRequest>,
 ) -> Result<Response> {
     request.check()?;
     let (lease, until, tasks) = (request.lease()?, Instant::now() + request.wait()?, request.tasks()?);
+    if let Some(FromRequestExtension(reach)) = &reach {
+        reach.check_claim(&request.queues, tasks.as_ref().map(|tasks| tasks.iter().map(|task| &task.name)))?;
+    }
     let LeaseRequest { worker, version, queues, limit, predecessors, .. } = request;
     let workers = &app.leases.workers;
     let (queues, unknown_queues) = known_queues(&app, &worker, queues).await?;
@@ -349,6 +355,7 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
 /// was given to another worker. The tokens stay the same.
 #[utoipa::path(
     post, path = "/leases/extend", tag = "leases", operation_id = "extend_leases", request_body = ExtendRequest,
+    security(("key" = ["tasks:lease"])),
     responses((status = 200, description = "The result for each", body = ExtendedListView), ExtendProblems)
 )]
 pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
@@ -388,6 +395,7 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
 /// that ended its task and says the same gets the first answer again, any other one `lease_lost`.
 #[utoipa::path(
     post, path = "/leases/return", tag = "leases", operation_id = "return_leases", request_body = ReturnRequest,
+    security(("key" = ["tasks:lease"])),
     responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)
 )]
 pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {

@@ -14,6 +14,7 @@ problems!(MetricsProblems: []);
 /// All metrics of this process, for Prometheus
 #[utoipa::path(
     get, path = "/metrics", tag = "health", operation_id = "metrics",
+    security(("key" = ["metrics:read"])),
     responses((status = 200, description = "Prometheus text", content_type = "text/plain"), MetricsProblems)
 )]
 pub(crate) async fn metrics() -> Result<Response> {

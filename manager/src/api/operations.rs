@@ -37,6 +37,7 @@ problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
 /// `limit`, if operations are large, and still have a next page.
 #[utoipa::path(
     get, path = "/dead-letter-queue/operations", tag = "dead letters", operation_id = "list_resubmit_operations",
+    security(("key" = ["dead_letters:read"])),
     params(OperationParams),
     responses((status = 200, description = "A page of operations", body = OperationPageView), ListProblems)
 )]
@@ -53,6 +54,7 @@ pub(crate) async fn list(
 /// The state of an operation
 #[utoipa::path(
     get, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "get_resubmit_operation",
+    security(("key" = ["dead_letters:read"])),
     params(("id" = String, Path, description = "The operation's id"), WaitParams),
     responses((status = 200, description = "The operation", body = WholeOperationView), OperationProblems)
 )]
@@ -77,6 +79,7 @@ pub(crate) async fn operation(
 /// finished operation is answered with its state; cancelling twice is not an error.
 #[utoipa::path(
     delete, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "cancel_resubmit_operation",
+    security(("key" = ["dead_letters:control"])),
     params(("id" = String, Path, description = "The operation's id")),
     responses(
         (status = 200, description = "It is over", body = WholeOperationView),

@@ -38,6 +38,7 @@ problems!(DeleteProblems: [Code::Changed, Code::UnknownQueue, Code::QueueNotEmpt
 /// The queues, with their numbers, in pages
 #[utoipa::path(
     get, path = "/queues", tag = "queues", operation_id = "list_queues",
+    security(("key" = ["queues:read"])),
     params(QueueListParams),
     responses((status = 200, description = "A page of the queues, in the order of their names", body = QueueListView),
         ListProblems)
@@ -59,6 +60,7 @@ pub(crate) async fn list(
 /// Create a queue
 #[utoipa::path(
     post, path = "/queues", tag = "queues", operation_id = "create_queue",
+    security(("key" = ["queues:write"])),
     request_body = QueueRequest,
     responses((status = 201, description = "The new queue", body = QueueView), CreateProblems)
 )]
@@ -72,6 +74,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Queu
 /// One queue, with its numbers
 #[utoipa::path(
     get, path = "/queues/{queue}", tag = "queues", operation_id = "get_queue",
+    security(("key" = ["queues:read"])),
     params(("queue" = NameDoc, Path, description = "The queue's name")),
     responses((status = 200, description = "The queue", body = QueueView), GetProblems)
 )]
@@ -84,6 +87,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<QueueName>
 /// With `If-Match` only if it has not changed since it was read: its `ETag` identifies its settings.
 #[utoipa::path(
     put, path = "/queues/{queue}", tag = "queues", operation_id = "put_queue",
+    security(("key" = ["queues:write"])),
     params(
         ("queue" = NameDoc, Path, description = "The queue's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
@@ -113,6 +117,7 @@ pub(crate) async fn put(
 /// in it.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
+    security(("key" = ["queues:write"])),
     params(
         ("queue" = NameDoc, Path, description = "The queue's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
@@ -188,6 +193,7 @@ async fn stop_running(app: &App, name: &QueueName) -> Result<()> {
 /// Pause a queue: it gives no tasks out, and still accepts them
 #[utoipa::path(
     post, path = "/queues/{queue}/pause", tag = "queues", operation_id = "pause_queue",
+    security(("key" = ["queues:control"])),
     params(("queue" = NameDoc, Path, description = "The queue's name")),
     responses((status = 200, description = "The queue", body = QueueView), GetProblems)
 )]
@@ -198,6 +204,7 @@ pub(crate) async fn pause(State(app): State<Arc<App>>, Path(name): Path<QueueNam
 /// Resume a paused queue
 #[utoipa::path(
     post, path = "/queues/{queue}/resume", tag = "queues", operation_id = "resume_queue",
+    security(("key" = ["queues:control"])),
     params(("queue" = NameDoc, Path, description = "The queue's name")),
     responses((status = 200, description = "The queue", body = QueueView), GetProblems)
 )]
@@ -210,6 +217,7 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(name): Path<QueueNa
 /// Running tasks continue, finished ones are kept.
 #[utoipa::path(
     post, path = "/queues/{queue}/purge", tag = "queues", operation_id = "purge_queue",
+    security(("key" = ["queues:delete"])),
     params(("queue" = NameDoc, Path, description = "The queue's name")),
     responses((status = 200, description = "What was removed", body = PurgedView), GetProblems)
 )]

@@ -14,6 +14,7 @@ problems!(RegistryProblems:);
 /// Each name and version, how many workers can run it, from which queues they claim, and the schema of its parameters.
 #[utoipa::path(
     get, path = "/tasks/registry", tag = "workers", operation_id = "list_registered_tasks",
+    security(("key" = ["workers:read"])),
     responses((status = 200, description = "The tasks, in the order of their names and versions", body = RegistryView),
         RegistryProblems)
 )]

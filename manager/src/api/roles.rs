@@ -35,6 +35,7 @@ problems!(DeleteProblems: [Code::UnknownRole, Code::RoleInUse, Code::Changed]);
 /// All roles
 #[utoipa::path(
     get, path = "/roles", tag = "roles", operation_id = "list_roles",
+    security(("key" = ["config:read"])),
     responses((status = 200, description = "The roles, in the order of their names", body = RoleListView),
         ListProblems)
 )]
@@ -47,6 +48,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 /// Create a role
 #[utoipa::path(
     post, path = "/roles", tag = "roles", operation_id = "create_role",
+    security(("key" = ["config:write"])),
     request_body = RoleRequest,
     responses((status = 201, description = "The new role", body = RoleView), CreateProblems)
 )]
@@ -61,6 +63,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Role
 /// One role
 #[utoipa::path(
     get, path = "/roles/{role}", tag = "roles", operation_id = "get_role",
+    security(("key" = ["config:read"])),
     params(("role" = NameDoc, Path, description = "The role's name")),
     responses((status = 200, description = "The role", body = RoleView), GetProblems)
 )]
@@ -74,6 +77,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<RoleName>)
 /// Workers of the role follow within a second. With `If-Match` only if it has not changed since it was read.
 #[utoipa::path(
     put, path = "/roles/{role}", tag = "roles", operation_id = "put_role",
+    security(("key" = ["config:write"])),
     params(
         ("role" = NameDoc, Path, description = "The role's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
@@ -100,6 +104,7 @@ pub(crate) async fn put(
 /// They follow every change within a second without this. The answer's tag is new each time, and kept with the role.
 #[utoipa::path(
     post, path = "/roles/{role}/refresh", tag = "roles", operation_id = "refresh_role",
+    security(("key" = ["config:write"])),
     params(("role" = NameDoc, Path, description = "The role's name")),
     responses((status = 200, description = "The new tag", body = RefreshedView), GetProblems)
 )]
@@ -116,6 +121,7 @@ pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleNa
 /// read.
 #[utoipa::path(
     delete, path = "/roles/{role}", tag = "roles", operation_id = "delete_role",
+    security(("key" = ["config:write"])),
     params(
         ("role" = NameDoc, Path, description = "The role's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),

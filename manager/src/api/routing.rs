@@ -25,6 +25,7 @@ problems!(PutProblems: WITH_BODY, [Code::UnknownQueue, Code::RulesOverlap]);
 /// All routing rules
 #[utoipa::path(
     get, path = "/routing", tag = "routing", operation_id = "list_routing_rules",
+    security(("key" = ["config:read"])),
     responses((status = 200, description = "The rules", body = RuleListView), ListProblems)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
@@ -41,6 +42,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 /// rule could not have chosen that queue.
 #[utoipa::path(
     put, path = "/routing", tag = "routing", operation_id = "put_routing_rule",
+    security(("key" = ["config:write"])),
     request_body = Rule,
     responses((status = 200, description = "The rule", body = Rule), PutProblems)
 )]
@@ -55,6 +57,7 @@ pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> 
 /// Delete a routing rule; not an error if it does not exist
 #[utoipa::path(
     delete, path = "/routing", tag = "routing", operation_id = "delete_routing_rule",
+    security(("key" = ["config:write"])),
     params(RuleParams),
     responses((status = 200, description = "It does not exist any more", body = DeletedRuleView), ListProblems)
 )]

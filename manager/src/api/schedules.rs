@@ -47,6 +47,7 @@ problems!(RunProblems: [Code::UnknownSchedule, Code::UnknownQueue, Code::QueueFu
 /// The schedules, in pages
 #[utoipa::path(
     get, path = "/schedules", tag = "schedules", operation_id = "list_schedules",
+    security(("key" = ["schedules:read"])),
     params(ScheduleListParams),
     responses((status = 200, description = "A page of the schedules, in the order of their names",
         body = ScheduleListView), ListProblems)
@@ -68,6 +69,7 @@ pub(crate) async fn list(
 /// does it. What it starts is checked as a whole, as if it were submitted now.
 #[utoipa::path(
     post, path = "/schedules", tag = "schedules", operation_id = "create_schedule",
+    security(("key" = ["schedules:write", "tasks:submit"])),
     request_body = ScheduleRequest,
     responses((status = 201, description = "The new schedule", body = ScheduleView), CreateProblems)
 )]
@@ -82,6 +84,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> R
 /// One schedule
 #[utoipa::path(
     get, path = "/schedules/{schedule}", tag = "schedules", operation_id = "get_schedule",
+    security(("key" = ["schedules:read"])),
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
     responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
 )]
@@ -95,6 +98,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<ScheduleNa
 /// slot after now. With `If-Match` only if its settings have not changed since they were read.
 #[utoipa::path(
     put, path = "/schedules/{schedule}", tag = "schedules", operation_id = "put_schedule",
+    security(("key" = ["schedules:write", "tasks:submit"])),
     params(
         ("schedule" = NameDoc, Path, description = "The schedule's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
@@ -126,6 +130,7 @@ pub(crate) async fn put(
 /// The tasks and workflows that it started stay. With `If-Match` only if its settings have not changed since they were read.
 #[utoipa::path(
     delete, path = "/schedules/{schedule}", tag = "schedules", operation_id = "delete_schedule",
+    security(("key" = ["schedules:write"])),
     params(
         ("schedule" = NameDoc, Path, description = "The schedule's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
@@ -154,6 +159,7 @@ pub(crate) async fn delete(
 /// Slots during the pause do not count as missed.
 #[utoipa::path(
     post, path = "/schedules/{schedule}/pause", tag = "schedules", operation_id = "pause_schedule",
+    security(("key" = ["schedules:control"])),
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
     responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
 )]
@@ -164,6 +170,7 @@ pub(crate) async fn pause(State(app): State<Arc<App>>, Path(name): Path<Schedule
 /// Resume a paused schedule, at its first slot after now
 #[utoipa::path(
     post, path = "/schedules/{schedule}/resume", tag = "schedules", operation_id = "resume_schedule",
+    security(("key" = ["schedules:control"])),
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
     responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
 )]
@@ -176,6 +183,7 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(name): Path<Schedul
 /// Regardless of its `overlap`, and also while it is paused. It uses no slot, and becomes the latest run.
 #[utoipa::path(
     post, path = "/schedules/{schedule}/run", tag = "schedules", operation_id = "run_schedule",
+    security(("key" = ["schedules:control"])),
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
     responses((status = 201, description = "The task or the workflow", body = StartedView), RunProblems)
 )]
@@ -196,6 +204,7 @@ pub(crate) async fn run(State(app): State<Arc<App>>, Path(name): Path<ScheduleNa
 /// A schedule's next slots
 #[utoipa::path(
     get, path = "/schedules/{schedule}/next", tag = "schedules", operation_id = "next_slots",
+    security(("key" = ["schedules:read"])),
     params(("schedule" = NameDoc, Path, description = "The schedule's name"), NextParams),
     responses((status = 200, description = "The slots after now", body = NextSlotsView), NextProblems)
 )]
@@ -214,6 +223,7 @@ pub(crate) async fn next(
 /// Nothing is stored. Say `cron`, with or without `time_zone`, or `every`.
 #[utoipa::path(
     get, path = "/schedule-preview", tag = "schedules", operation_id = "preview_slots",
+    security(("key" = ["schedules:read"])),
     params(PreviewParams),
     responses((status = 200, description = "The slots after now", body = PreviewView), ListProblems)
 )]

@@ -28,6 +28,7 @@ problems!(SteerManyProblems: WITH_BODY);
 /// A draining worker reports what it still runs and, if known, when it will be done.
 #[utoipa::path(
     get, path = "/workers", tag = "workers", operation_id = "list_workers",
+    security(("key" = ["workers:read"])),
     responses((status = 200, description = "The workers, in the order of their ids", body = WorkerListView),
         ListProblems)
 )]
@@ -43,6 +44,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 /// request is kept in the store until then, or until the worker ends. Repeating it changes nothing.
 #[utoipa::path(
     post, path = "/workers/{id}/drain", tag = "workers", operation_id = "drain_worker",
+    security(("key" = ["workers:control"])),
     params(("id" = String, Path, description = "The worker's id")),
     responses((status = 200, description = "Told", body = SteeredView), SteerProblems)
 )]
@@ -53,6 +55,7 @@ pub(crate) async fn drain(State(app): State<Arc<App>>, Path(id): Path<WorkerId>)
 /// Let a worker claim again
 #[utoipa::path(
     post, path = "/workers/{id}/resume", tag = "workers", operation_id = "resume_worker",
+    security(("key" = ["workers:control"])),
     params(("id" = String, Path, description = "The worker's id")),
     responses((status = 200, description = "Told", body = SteeredView), SteerProblems)
 )]
@@ -66,6 +69,7 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(id): Path<WorkerId>
 /// that are.
 #[utoipa::path(
     post, path = "/workers/drain", tag = "workers", operation_id = "drain_workers", request_body = WorkerSelection,
+    security(("key" = ["workers:control"])),
     responses((status = 200, description = "Told, perhaps none", body = SteeredView), SteerManyProblems)
 )]
 pub(crate) async fn drain_matching(
@@ -78,6 +82,7 @@ pub(crate) async fn drain_matching(
 /// Let the workers of a host or a version claim again
 #[utoipa::path(
     post, path = "/workers/resume", tag = "workers", operation_id = "resume_workers", request_body = WorkerSelection,
+    security(("key" = ["workers:control"])),
     responses((status = 200, description = "Told, perhaps none", body = SteeredView), SteerManyProblems)
 )]
 pub(crate) async fn resume_matching(

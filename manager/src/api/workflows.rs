@@ -56,6 +56,7 @@ problems!(LiveProblems: [Code::UnknownWorkflow, Code::WorkflowNotOver]);
 /// The body may also be a Mermaid flowchart, with `content-type: text/vnd.mermaid`; then the query has the run's `id` and `name`.
 #[utoipa::path(
     post, path = "/workflows", tag = "workflows", operation_id = "submit_workflow",
+    security(("key" = ["workflows:submit", "tasks:submit"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, new for each \
         request and the same for its repetitions"), FlowchartParams),
     request_body(content((WorkflowRequest = "application/json"), (String = "text/vnd.mermaid"))),
@@ -188,6 +189,7 @@ async fn definition(app: &App, run: &Run) -> Result<Arc<Workflow>> {
 /// The workflows, a page at a time
 #[utoipa::path(
     get, path = "/workflows", tag = "workflows", operation_id = "list_workflows",
+    security(("key" = ["workflows:read"])),
     params(WorkflowListParams),
     responses((status = 200, description = "A page of the runs, the latest first", body = WorkflowListView), ListProblems)
 )]
@@ -219,6 +221,7 @@ pub(crate) async fn list(
 /// The statuses of its nodes are read from its tasks; a task that was pruned keeps the status it ended with.
 #[utoipa::path(
     get, path = "/workflows/{workflow}", tag = "workflows", operation_id = "get_workflow",
+    security(("key" = ["workflows:read"])),
     params(("workflow" = NameDoc, Path, description = "The run's id"), WorkflowParams),
     responses((status = 200, description = "The run", body = WorkflowGraphView), GetProblems)
 )]
@@ -265,6 +268,7 @@ async fn statuses(app: &App, stored: StoredRun, workflow: &Workflow) -> Result<(
 /// once they are.
 #[utoipa::path(
     post, path = "/workflows/{workflow}/cancel", tag = "workflows", operation_id = "cancel_workflow",
+    security(("key" = ["workflows:control"])),
     params(("workflow" = NameDoc, Path, description = "The run's id")),
     responses((status = 200, description = "The run", body = WorkflowView), EndedProblems)
 )]
@@ -290,6 +294,7 @@ pub(crate) async fn cancel(State(app): State<Arc<App>>, Path(id): Path<WorkflowI
 /// among each other.
 #[utoipa::path(
     post, path = "/workflows/{workflow}/retry", tag = "workflows", operation_id = "retry_workflow",
+    security(("key" = ["workflows:control"])),
     params(("workflow" = NameDoc, Path, description = "The run's id")),
     responses((status = 200, description = "The run", body = WorkflowView), LiveProblems)
 )]
@@ -321,6 +326,7 @@ fn not_over(run: &Run, why: &str) -> Problem {
 /// Its tasks stay, by the retention of their queues.
 #[utoipa::path(
     delete, path = "/workflows/{workflow}", tag = "workflows", operation_id = "delete_workflow",
+    security(("key" = ["workflows:delete"])),
     params(("workflow" = NameDoc, Path, description = "The run's id")),
     responses((status = 204, description = "It is gone"), LiveProblems)
 )]

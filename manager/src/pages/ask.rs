@@ -8,6 +8,7 @@ use axum::{
     extract::{FromRequest, FromRequestParts, MatchedPath, OriginalUri, Request},
     http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http_body_util::{BodyExt, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
@@ -51,15 +52,31 @@ impl FromRequestParts<Router> for Api {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, Refusal> {
-        let carried = CARRIED
-            .iter()
-            .flat_map(|name| parts.headers.get_all(name).iter().map(move |it| (name.clone(), it.clone())));
+        let carried = CARRIED.iter().flat_map(|name| {
+            parts.headers.get_all(name).iter().map(move |value| {
+                let key = (*name == header::AUTHORIZATION).then(|| key_of_login(value)).flatten();
+                (name.clone(), key.unwrap_or_else(|| value.clone()))
+            })
+        });
         let mut extensions = parts.extensions.clone();
         // Those of the page are not those of what it asks for.
         extensions.remove::<MatchedPath>();
         extensions.remove::<OriginalUri>();
         Ok(Self { service: service.clone(), headers: carried.collect(), extensions })
     }
+}
+
+/// The login that a browser asked for, as the API takes it: the password is an access key.
+fn key_of_login(value: &HeaderValue) -> Option<HeaderValue> {
+    let (scheme, login) = value.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let login = String::from_utf8(BASE64_STANDARD.decode(login.trim()).ok()?).ok()?;
+    let (_, key) = login.split_once(':')?;
+    let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).ok()?;
+    bearer.set_sensitive(true);
+    Some(bearer)
 }
 
 impl Api {
@@ -206,4 +223,23 @@ fn read_pairs<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
     let said: Vec<(String, String)> = pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect();
     let said = serde_html_form::to_string(said).map_err(|error| refused(&error))?;
     serde_html_form::from_str(&said).map_err(|error| refused(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_s_password_is_the_key_and_everything_else_stays_as_it_is() {
+        let key = |login: &str| {
+            let sent = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(login))).unwrap();
+            key_of_login(&sent).map(|value| value.to_str().unwrap().to_owned())
+        };
+        assert_eq!(key("ada:jb_0_1"), Some("Bearer jb_0_1".to_owned()));
+        assert_eq!(key(":a:b"), Some("Bearer a:b".to_owned()));
+        assert_eq!(key("ada"), None);
+        for other in ["Bearer jb_0_1", "Basic", "Basic ===", "x"] {
+            assert!(key_of_login(&HeaderValue::from_static(other)).is_none(), "{other}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 use axum::{
     Router,
     extract::FromRequestParts,
-    http::{HeaderName, StatusCode, header, request::Parts},
+    http::{HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{Html, IntoResponse, Response},
 };
 use jobbers_api::worker::ReadyView;
@@ -14,6 +14,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::{
     ask::{Api, Refusal},
+    ready::Ready,
     words::{prose, text},
 };
 
@@ -28,6 +29,9 @@ const HEADERS: [(HeaderName, &str); 4] = [
     // The addresses of pages hold ids and searches.
     (header::REFERRER_POLICY, "same-origin"),
 ];
+
+/// Makes a browser ask for a login, whose password is the key ([`super::ask`]).
+const ASK_FOR_KEY: HeaderValue = HeaderValue::from_static("Basic realm=\"Jobbers\", charset=\"UTF-8\"");
 
 /// The pages of the navigation, with their addresses.
 const PLACES: [(&str, &str); 9] = [
@@ -49,7 +53,7 @@ const AGAIN_SECONDS: u32 = 5;
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) api: Api,
-    pub(super) ready: ReadyView,
+    pub(super) ready: Ready,
 }
 
 /// What a page's handler answers.
@@ -60,8 +64,8 @@ impl FromRequestParts<Router> for Screen {
 
     async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, Refusal> {
         let api = Api::from_request_parts(parts, service).await?;
-        let ready = api.get("/health/ready").await?;
-        Ok(Self { api, ready })
+        let ready: ReadyView = api.get("/health/ready").await?;
+        Ok(Self { api, ready: ready.try_into()? })
     }
 }
 
@@ -155,7 +159,11 @@ impl IntoResponse for Refusal {
         };
         let frame =
             Frame { root: "../", here: "", title: &problem.title, head: &again, aside: &html! {}, foot: &html! {} };
-        (status, whole(&frame, &body)).into_response()
+        let mut response = (status, whole(&frame, &body)).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, ASK_FOR_KEY);
+        }
+        response
     }
 }
 

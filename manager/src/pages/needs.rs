@@ -1,10 +1,6 @@
 //! What needs an operator, each in a sentence with its reason and the command that helps.
 
-use jobbers_api::{
-    dead_letter::StatsView,
-    queue::QueueView,
-    worker::{ReadyView, WorkerView},
-};
+use jobbers_api::{dead_letter::StatsView, queue::QueueView, worker::WorkerView};
 use jobbers_common::lifecycle::Status;
 use maud::{Markup, html};
 
@@ -38,12 +34,12 @@ pub(super) fn is_at_limit(queue: &QueueView) -> bool {
 
 /// What needs an operator, the worst first.
 pub(super) fn all(
-    ready: &ReadyView,
+    warnings: &[String],
     queues: &[QueueView],
     workers: Option<&[WorkerView]>,
     letters: Option<&StatsView>,
 ) -> Vec<Need> {
-    let mut needs: Vec<Need> = ready.warnings.iter().map(|warning| of_warning(warning)).collect();
+    let mut needs: Vec<Need> = warnings.iter().map(|warning| of_warning(warning)).collect();
     needs.extend(letters.and_then(of_letters));
     needs.extend(workers.into_iter().flat_map(|workers| of_workers(workers, queues)));
     needs.extend(queues.iter().filter_map(of_queue));

@@ -37,7 +37,7 @@ pub(super) async fn show(screen: Screen) -> Answered {
     let failures: Result<TaskPageView, Refusal> = api.get(&bad).await;
     let boards: Result<BoardListView, Refusal> = api.get(&format!("/boards?limit={ROWS}")).await;
     let alive = workers.as_ref().ok().map(|list| list.workers.as_slice());
-    let needs = needs::all(&screen.ready, &queues.queues, alive, letters.as_ref().ok());
+    let needs = needs::all(&screen.ready.warnings, &queues.queues, alive, letters.as_ref().ok());
     let body = html! {
         div #needs data-live { (needs::list(&needs)) }
         (figures(&queues, alive.unwrap_or_default()))

@@ -29,6 +29,7 @@ async fn a_page_of_another_site_steers_nothing() {
     let answer = server.send(rebound).await;
     answer.refused(403, "foreign_host");
     assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+    assert_eq!(answer.headers["x-request-id"].len(), 16, "a refusal can be found in the log too");
     let rebound = server.request(Method::GET, "/tasks/a").header("host", "evil.example:8000");
     server.send(rebound).await.refused(403, "foreign_host");
     let queue = server.get("/queues/default").await.expect(200);

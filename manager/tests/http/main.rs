@@ -22,6 +22,7 @@ mod fault;
 mod foreign;
 
 mod gates;
+mod keys;
 mod leases;
 mod look;
 mod masstasker;

@@ -1,5 +1,5 @@
 //! How a log line looks: text for people, or a JSON object. Either is one line, and holds nothing that a terminal obeys
-//! but our own colours.
+//! but our own colours, and no secret of an access key.
 
 #[cfg(feature = "cli")]
 pub(super) mod json;
@@ -15,6 +15,8 @@ use tracing_subscriber::{
     },
     registry::LookupSpan,
 };
+
+use jobbers_common::access::redact;
 
 use super::label::{Label, current};
 use crate::printable;
@@ -65,6 +67,7 @@ where
             write!(line, " task.id={} task.name={} task.attempt={}", label.id, label.name, label.attempt)?;
             label.trace_id.map_or(Ok(()), |trace| write!(line, " trace_id={trace}"))
         })?;
+        let line = redact(&line);
         let line = printable::on_one_line(&line);
         let level = event.metadata().level();
         // A line begins with its time and its level.

@@ -6,6 +6,7 @@ use std::{
     sync::OnceLock,
 };
 
+use jobbers_common::access::redact;
 use serde::Serialize;
 
 use crate::printable;
@@ -33,6 +34,7 @@ pub(super) fn set_format(format: LogFormat) {
 /// error, as it is, or as a line of the JSON log if that was asked for. A closed standard error is not a failure.
 pub fn say(level: tracing::Level, text: impl Display) {
     let text = text.to_string();
+    let text = redact(&text);
     let mut out = io::stderr().lock();
     match FORMAT.get() {
         Some(LogFormat::Json) => {

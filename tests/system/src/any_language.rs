@@ -21,7 +21,7 @@ const LINES: std::ops::RangeInclusive<usize> = 35..=60;
 const TASKS: usize = 10;
 
 /// The script that the guide prints, as a file.
-fn script(stack: &Stack) -> std::path::PathBuf {
+pub(crate) fn script(stack: &Stack) -> std::path::PathBuf {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE);
     let text = std::fs::read_to_string(guide).unwrap();
     let script = text.split_once("```python\n").unwrap().1.split_once("```").unwrap().0;

@@ -49,6 +49,8 @@ mod hanging;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod killed_manager;
 #[cfg(test)]
 mod killed_redis;

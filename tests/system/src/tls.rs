@@ -9,8 +9,16 @@ use jobbers_test_support::{
     wait::until,
 };
 
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
 use crate::{engines::Kind, stack::Stack};
 
+/// A silent client is cut off within this time. A bound, not a measurement.
+const CUT_OFF_WITHIN: Duration = Duration::from_secs(20);
 /// A changed certificate is in use within this time.
 const RENEWED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -69,7 +77,7 @@ async fn only_clients_with_a_certificate_of_the_authority_are_served() {
         assert!(!ready(refused, http).await, "{refused:?}");
         // TLS 1.3 refuses a client after its side of the handshake.
         let asked = match refused.connect(grpc, b"h2").await {
-            Ok(mut stream) => tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut Vec::new()).await.map(drop),
+            Ok(mut stream) => stream.read_to_end(&mut Vec::new()).await.map(drop),
             Err(error) => Err(error),
         };
         assert!(asked.is_err(), "{refused:?}");
@@ -118,4 +126,27 @@ async fn files_that_make_no_identity_stop_the_program_with_a_sentence() {
         assert_eq!(program.exit().await.code(), Some(64), "{arguments:?}");
         assert!(program.said().contains(sentence), "{arguments:?}: {}", program.said());
     }
+}
+
+/// It holds a place and memory of the account, so it has no longer than a request's head.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_finish_its_handshake_is_cut_off() {
+    let (stack, authority) = (Stack::on(Kind::Sqlite).await, Authority::new());
+    let impatient = ["--set", "header_timeout=1s", "--set", "max_connections=2"];
+    let (_manager, http, _) = secure_manager(&stack, &authority, "127.0.0.1:0", &impatient).await;
+    for begin in [&[22, 3, 1][..], &[22]] {
+        let mut silent = TcpStream::connect(http).await.unwrap();
+        silent.write_all(begin).await.unwrap();
+        let end = timeout(CUT_OFF_WITHIN, silent.read_to_end(&mut Vec::new())).await;
+        assert!(end.is_ok(), "{begin:?} is not waited for");
+    }
+    // More than there are places: the silent ones make room.
+    let mut silent = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(http).await.unwrap();
+        stream.write_all(&[22]).await.unwrap();
+        silent.push(stream);
+    }
+    let client = TlsClient { trusts: &authority, is_of: None };
+    until(CUT_OFF_WITHIN, "another client is served", async || ready(client, http).await.then_some(())).await;
 }

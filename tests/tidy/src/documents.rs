@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use jobbers_common::lifecycle::TRANSITIONS;
+use jobbers_common::{
+    access::{AccessRole, Scope},
+    lifecycle::TRANSITIONS,
+};
 
 use crate::workspace::{Complaints, file, files, root};
 
 const LIFECYCLE: &str = "docs/reference/lifecycle.md";
 const CONFIGURATION: &str = "docs/reference/configuration.md";
+const KEYS: &str = "docs/guides/keys.md";
 const LESSONS: &str = "docs/reference/lessons.md";
 const RELIABILITY: &str = "docs/reference/reliability.md";
 
@@ -35,6 +39,19 @@ fn the_documented_lifecycle_is_the_table_of_the_code() {
         complaints.add(LIFECYCLE, format!("no such move: take out | {} |", row.join(" | ")));
     }
     complaints.settle();
+}
+
+#[test]
+fn the_documented_roles_are_the_table_of_the_code() {
+    let text = file(KEYS).unwrap_or_else(|| panic!("{KEYS} is missing"));
+    let written: Vec<Vec<String>> = rows(&text).filter(|cells| Scope::find(&cells[0]).is_some()).collect();
+    let real: Vec<Vec<String>> = Scope::all()
+        .map(|scope| {
+            let has = |role: AccessRole| if role.has(scope) { "yes" } else { "" };
+            std::iter::once(scope.as_str()).chain(AccessRole::ALL.map(has)).map(str::to_owned).collect()
+        })
+        .collect();
+    assert_eq!(written, real, "correct the table of {KEYS}");
 }
 
 #[test]

@@ -53,6 +53,14 @@ impl Client {
         Ok(Self::by(Way::Http(Http::new(url)?)))
     }
 
+    /// The same, which signs in with this access key in place of that in `JOBBERS_KEY` or `JOBBERS_KEY_FILE`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the address is invalid, it is not a key, or the program is built without the feature `http`.
+    pub fn http_with_key(url: &str, key: &str) -> Result<Self, Error> {
+        Ok(Self::by(Way::Http(Http::new(url)?.with_key(key)?)))
+    }
+
     fn by(way: Way) -> Self {
         Self(Arc::new(Shared { way, ids: Mutex::default() }))
     }

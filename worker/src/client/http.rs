@@ -4,7 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use http::{HeaderName, StatusCode};
 use jobbers_api::{
-    client::{self, Call, path},
+    client::{self, Call, ClientKey, path},
     dependency::DependencyRequest,
     payload::payload_of,
     problem::Code,
@@ -21,7 +21,7 @@ use jobbers_common::{
     task::{Priority, Start},
     workflow::RunState,
 };
-use jobbers_process::telemetry::traces;
+use jobbers_process::{client_key, telemetry::traces};
 use opentelemetry::trace::TraceContextExt;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -51,7 +51,17 @@ impl Http {
             return Err(Error::Config(format!("{url:?} is not a manager's address: write http://HOST:PORT")));
         }
         let client = client::Client::new(url, AGENT).map_err(|error| Error::Config(error.to_string()))?;
-        Ok(Self { client })
+        let http = Self { client };
+        match client_key::of_environment().map_err(Error::Config)? {
+            Some(key) => http.with_key(&key),
+            None => Ok(http),
+        }
+    }
+
+    /// The same, which signs in with this key.
+    pub(super) fn with_key(self, key: &str) -> Result<Self, Error> {
+        let key = ClientKey::new(key).map_err(|error| Error::Config(error.to_string()))?;
+        Ok(Self { client: self.client.with_key(Some(key)) })
     }
 
     /// Posts a body to a verb that is safe to repeat, and that may take `wait` to answer.

@@ -160,6 +160,14 @@ impl LeaseClient {
         Ok(Self { http: Http::new(url)?, worker })
     }
 
+    /// The same client, which signs in with this access key in place of that in `JOBBERS_KEY` or `JOBBERS_KEY_FILE`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if it is not a key.
+    pub fn with_key(self, key: &str) -> Result<Self, Error> {
+        Ok(Self { http: self.http.with_key(key)?, worker: self.worker })
+    }
+
     /// Leases tasks. A lease that expires counts as a crash of the worker, and the task is given to another. So do the leases
     /// of an answer that was sent and did not arrive; a claim whose connection breaks earlier leases nothing.
     ///

@@ -28,6 +28,10 @@ impl Http {
         )))
     }
 
+    pub(super) fn with_key(self, _: &str) -> Result<Self, Error> {
+        match self.0 {}
+    }
+
     pub(super) async fn post<T>(&self, _: &str, _: &impl Serialize, _: Duration) -> Result<T, SubmitError> {
         match self.0 {}
     }

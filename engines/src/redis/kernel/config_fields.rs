@@ -1,8 +1,10 @@
-//! The configuration as fields of a hash: one per queue, role, routing rule and draining worker, with JSON as its value.
+//! The configuration as fields of a hash: one per queue, role, routing rule, access key and
+//! draining worker, with JSON as its value.
 
 use std::sync::Arc;
 
 use jobbers_common::{
+    access::AccessKey,
     engine::{Error, Result},
     name::WorkerId,
     queue::{Config, QueueConfig, RoleConfig},
@@ -11,7 +13,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    keys::{DRAIN_FIELD, QUEUE_FIELD, RANGE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
+    keys::{ACCESS_FIELD, DRAIN_FIELD, QUEUE_FIELD, RANGE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
     reply::digits,
     values::time,
 };
@@ -59,6 +61,9 @@ pub(crate) fn read_fields(fields: Vec<(String, Vec<u8>)>) -> Result<Config> {
         } else if field.starts_with(ROUTE_FIELD) || field.starts_with(RANGE_FIELD) {
             let Route { key, rule } = read_json(&value)?;
             config.routes.insert(key, rule);
+        } else if field.starts_with(ACCESS_FIELD) {
+            let key: AccessKey = read_json(&value)?;
+            config.keys.insert(key.id.clone(), Arc::new(key));
         } else if let Some(worker) = field.strip_prefix(DRAIN_FIELD) {
             let worker = WorkerId::new(worker).map_err(|error| Error::Corrupt(error.to_string()))?;
             config.draining.insert(worker, time(&value)?);

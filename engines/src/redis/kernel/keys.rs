@@ -43,7 +43,7 @@
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
 //! | `gates` | hash | queue: its limits by key and by task, of queues that have any |
 //! | `sizes`, `sized`, `sizing` | hash | queue: its max_bytes; the bytes that wait in it; how far what it held when it got that limit is counted |
-//! | `config` | hash | `version`, the id of the latest `change`, each queue, role and rule as JSON, and since when a worker drains |
+//! | `config` | hash | `version`, the id of the latest `change`, each queue, role, rule and access key as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
@@ -95,6 +95,8 @@ pub(crate) const ROUTE_FIELD: &str = "route:";
 pub(crate) const RANGE_FIELD: &str = "range:";
 /// How a field of `config` begins.
 pub(crate) const DRAIN_FIELD: &str = "drain:";
+/// How a field of `config` begins: an access key.
+pub(crate) const ACCESS_FIELD: &str = "access:";
 /// The field of `config` with its version.
 pub(crate) const VERSION_FIELD: &str = "version";
 

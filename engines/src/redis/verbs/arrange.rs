@@ -10,10 +10,11 @@ use std::{
 };
 
 use jobbers_common::{
+    access::AccessKey,
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     gate::GateLimits,
     limits::MAX_CONFIG_ENTRIES,
-    name::{QueueName, RoleName, WorkerId},
+    name::{KeyId, QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     rate::RateLimit,
     registry::{Catalogue, CatalogueId},
@@ -27,7 +28,7 @@ use ulid::Ulid;
 use crate::redis::{
     kernel::{
         config_fields::{Route, json, read_fields, read_json, route_field},
-        keys::{DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD},
+        keys::{ACCESS_FIELD, DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD},
         layout::REPORT,
         reply::{array, bytes, number, text, tuple},
         script,
@@ -356,6 +357,28 @@ pub(crate) async fn delete_route(store: &Store, key: &RouteKey) -> Result<Arc<Co
     let decide = |config: &mut Config, _: &HashSet<QueueName>| {
         config.routes.remove(key);
         Ok(Change::of(route_field(key), None))
+    };
+    alter(store, &[], decide).await
+}
+
+/// Creates or replaces an access key.
+pub(crate) async fn put_key(store: &Store, key: &AccessKey, mode: &PutMode<AccessKey>) -> Result<Arc<Config>> {
+    key.validate().map_err(Error::Invalid)?;
+    let decide = |config: &mut Config, _: &HashSet<QueueName>| {
+        let known = config.keys.get(&key.id).map(|known| &**known);
+        mode.check(known, Error::UnknownKey(key.id.clone()), || format!("key {}", key.id))?;
+        config.keys.insert(key.id.clone(), Arc::new(key.clone()));
+        check_room(&config.keys)?;
+        Ok(Change::of(format!("{ACCESS_FIELD}{}", key.id), Some(json(key)?)))
+    };
+    alter(store, &[], decide).await
+}
+
+/// Deletes an access key.
+pub(crate) async fn delete_key(store: &Store, key: &KeyId) -> Result<Arc<Config>> {
+    let decide = |config: &mut Config, _: &HashSet<QueueName>| match config.keys.remove(key) {
+        Some(_) => Ok(Change::of(format!("{ACCESS_FIELD}{key}"), None)),
+        None => Err(Error::UnknownKey(key.clone())),
     };
     alter(store, &[], decide).await
 }

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use jobbers_common::{
+    access::AccessKey,
     engine::{Error, Result},
     name::{QueueName, RoleName, TaskName, WorkerId},
     queue::{Config, QueueConfig, Retention, RoleConfig},
@@ -59,6 +60,10 @@ impl Catalog {
             let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
             let versions = Versions::range(Some(from), Some(to)).map_err(|error| corrupt("route", error))?;
             config.routes.insert(RouteKey { name, versions }, rule);
+        }
+        for (text,) in rows::<(String,)>(conn, sql::ALL_KEYS)? {
+            let key: AccessKey = serde_json::from_str(&text).map_err(|error| corrupt("access key", error))?;
+            config.keys.insert(key.id.clone(), Arc::new(key));
         }
         for (worker, since) in rows::<(String, i64)>(conn, sql::ALL_DRAINING)? {
             let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;

@@ -1,12 +1,13 @@
-//! Queues, roles, routing rules, workers.
+//! Queues, roles, routing rules, access keys, workers.
 
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
+    access::AccessKey,
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
-    name::{QueueName, RoleName, WorkerId},
+    name::{KeyId, QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::CatalogueId,
     routing::{RouteKey, RouteRule, check_place},
@@ -232,6 +233,26 @@ pub(crate) fn delete_route(step: &mut Step<'_>, key: &RouteKey) -> Result<Arc<Co
     };
     match deleted.or_store()? {
         0 => Ok(unchanged(step)),
+        _ => changed(step),
+    }
+}
+
+pub(crate) fn put_key(step: &mut Step<'_>, key: &AccessKey, mode: &PutMode<AccessKey>) -> Result<Arc<Config>> {
+    key.validate().map_err(Error::Invalid)?;
+    let known = step.catalog().config.keys.get(&key.id).map(|known| &**known);
+    mode.check(known, Error::UnknownKey(key.id.clone()), || format!("key {}", key.id))?;
+    match known {
+        Some(known) if known == key => return Ok(unchanged(step)),
+        Some(_) => {}
+        None => check_room(step.catalog().config.keys.len(), "access keys")?,
+    }
+    step.prepare(sql::PUT_KEY)?.execute((key.id.as_str(), json(key)?)).or_store()?;
+    changed(step)
+}
+
+pub(crate) fn delete_key(step: &mut Step<'_>, key: &KeyId) -> Result<Arc<Config>> {
+    match step.prepare(sql::DELETE_KEY)?.execute([key.as_str()]).or_store()? {
+        0 => Err(Error::UnknownKey(key.clone())),
         _ => changed(step),
     }
 }

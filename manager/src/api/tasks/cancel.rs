@@ -35,6 +35,7 @@ problems!(CancelManyProblems: WITH_BODY, [Code::BatchTooLarge]);
 /// the worker returns afterwards, it ends as cancelled. Cancelling twice is not an error.
 #[utoipa::path(
     post, path = "/tasks/{id}/cancel", tag = "tasks", operation_id = "cancel_task",
+    security(("key" = ["tasks:control"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id")),
     responses(
         (status = 200, description = "It is cancelled", body = CancelledView),
@@ -62,6 +63,7 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
 /// call again.
 #[utoipa::path(
     post, path = "/tasks/cancel", tag = "tasks", operation_id = "cancel_tasks",
+    security(("key" = ["tasks:control"])),
     request_body = CancelRequest,
     responses((status = 200, description = "The result for them", body = CancelReport), CancelManyProblems)
 )]

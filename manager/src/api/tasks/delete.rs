@@ -25,6 +25,7 @@ problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
 /// Tasks that go so are not listed in the answer. Sending this again is safe.
 #[utoipa::path(
     post, path = "/tasks/delete", tag = "tasks", operation_id = "delete_tasks",
+    security(("key" = ["tasks:delete"])),
     request_body = DeleteRequest,
     responses((status = 200, description = "The result for each", body = DeleteReport), DeleteProblems)
 )]

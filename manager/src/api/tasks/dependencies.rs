@@ -31,6 +31,7 @@ problems!(AddDependenciesProblems: WITH_BODY, [
 /// or none. One that exists stays as it is, so the request is safe to repeat.
 #[utoipa::path(
     post, path = "/tasks/{id}/dependencies", tag = "tasks", operation_id = "add_dependencies_to_task",
+    security(("key" = ["tasks:submit"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id")),
     request_body = AddToTask,
     responses((status = 200, description = "It waits for them", body = AddedDependencies), AddDependenciesProblems)
@@ -50,6 +51,7 @@ pub(crate) async fn add_to_task(
 /// as it is, so the request is safe to repeat.
 #[utoipa::path(
     post, path = "/dependencies", tag = "tasks", operation_id = "add_dependencies",
+    security(("key" = ["tasks:submit"])),
     request_body = AddDependencies,
     responses((status = 200, description = "The tasks wait", body = AddedDependencies), AddDependenciesProblems)
 )]

@@ -40,6 +40,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// task is over; or `deleted`. Then the stream ends. It also ends when the manager stops: connect again.
 #[utoipa::path(
     get, path = "/tasks/{id}/events", tag = "tasks", operation_id = "follow_task",
+    security(("key" = ["tasks:read"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The events", body = String, content_type = "text/event-stream"),
         EventsProblems)

@@ -48,6 +48,7 @@ const NAMED: usize = 10;
 /// worker can run the task, live workers of that store.
 #[utoipa::path(
     get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
+    security(("key" = ["tasks:read"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The reasons", body = ExplainView), ExplainProblems)
 )]

@@ -36,6 +36,7 @@ const PARENT_BYTES: usize = 4 * 1024 * 1024;
 /// was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result.
 #[utoipa::path(
     get, path = "/tasks/{id}", tag = "tasks", operation_id = "get_task",
+    security(("key" = ["tasks:read"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id"), WaitParams),
     responses((status = 200, description = "The task", body = TaskView), GetProblems)
 )]
@@ -60,6 +61,7 @@ pub(crate) async fn get_task(
 /// queues. A page ends when its results are 4 MiB; it has at least one task.
 #[utoipa::path(
     get, path = "/tasks/{id}/predecessors", tag = "tasks", operation_id = "list_predecessors",
+    security(("key" = ["tasks:read"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id"), ParentsParams),
     responses((status = 200, description = "A page of its predecessors", body = ParentsView), ParentsProblems)
 )]
@@ -116,6 +118,7 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
 /// have a `next_cursor`.
 #[utoipa::path(
     get, path = "/tasks", tag = "tasks", operation_id = "list_tasks",
+    security(("key" = ["tasks:read"])),
     params(ListParams),
     responses((status = 200, description = "A page of tasks", body = TaskPageView), ListProblems)
 )]

@@ -41,6 +41,7 @@ problems!(ResubmitTaskProblems: WITH_BODY, ARCHIVE, [
 /// even when the store has forgotten it.
 #[utoipa::path(
     post, path = "/tasks/{id}/resubmit", tag = "tasks", operation_id = "resubmit_task",
+    security(("key" = ["tasks:control"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id"), ResubmitParams),
     request_body = Option<ResubmitParams>,
     responses((status = 200, description = "It is submitted", body = ResubmittedView), ResubmitTaskProblems)

@@ -34,6 +34,7 @@ problems!(
 /// `keep_for` a signal may come before its task is submitted.
 #[utoipa::path(
     post, path = "/tasks/{id}/signal", tag = "tasks", operation_id = "signal_task",
+    security(("key" = ["tasks:control"])),
     params(("id" = TaskIdDoc, Path, description = "The task's id")),
     request_body = SendSignal,
     responses((status = 200, description = "It came, now or before, or is kept", body = SignalledView), SignalProblems)

@@ -33,6 +33,7 @@ problems!(StatusesProblems: WITH_BODY, [Code::BatchTooLarge]);
 /// counted.
 #[utoipa::path(
     post, path = "/tasks/statuses", tag = "tasks", operation_id = "task_statuses",
+    security(("key" = ["tasks:read"])),
     request_body = StatusesRequest,
     responses((status = 200, description = "The numbers and statuses", body = StatusesView), StatusesProblems)
 )]

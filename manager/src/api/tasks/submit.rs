@@ -7,6 +7,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use axum::{
+    Extension,
     body::{Body, Bytes},
     extract::State,
     http::{
@@ -41,6 +42,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
     app::App,
+    doors::Reach,
     extract::JsonBytes,
     ids,
     known_tasks::{Described, Known},
@@ -75,6 +77,7 @@ problems!(SubmitProblems: WITH_BODY, [
 /// after they ended.
 #[utoipa::path(
     post, path = "/tasks", tag = "tasks", operation_id = "submit_tasks",
+    security(("key" = ["tasks:submit"])),
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, new for each \
             request and the same for its repetitions"),
@@ -89,7 +92,11 @@ problems!(SubmitProblems: WITH_BODY, [
         SubmitProblems,
     )
 )]
-pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    reach: Option<Extension<Reach>>,
+    request: JsonBytes,
+) -> Result<Response> {
     let body = &request.bytes;
     let read = |body| Ok::<_, Problem>((Envelope::read(&request.headers, body)?, read_tasks(body)?));
     let (envelope, (requests, on_conflict, is_batch)) = request.read(&app, read).await?;
@@ -107,6 +114,9 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
         tasks.push(task);
         warnings.push(warned);
         breaks.take_if_due().await;
+    }
+    if let Some(Extension(reach)) = &reach {
+        reach.check_submission(&app, &tasks).await?;
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();

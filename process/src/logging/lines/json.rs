@@ -13,6 +13,8 @@ use tracing_subscriber::{
 };
 
 use super::labelled;
+use jobbers_common::access::redact;
+
 use crate::printable;
 
 /// JSON objects, with the label as the member `task`.
@@ -38,6 +40,6 @@ where
             }
             write!(line, ",\"task\":{label}}}")
         })?;
-        writeln!(writer, "{}", printable::json(&line))
+        writeln!(writer, "{}", printable::json(&redact(&line)))
     }
 }

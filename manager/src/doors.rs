@@ -1,0 +1,298 @@
+//! Who is let in: clients sign in with access keys, and each operation needs scopes.
+//!
+//! The keys are in the live configuration ([`jobbers_common::access`]). What an operation needs is in its OpenAPI
+//! description, from which [`Requirements`] is made, so the check, the document and the reference have one source. While the
+//! store has no key, everything is allowed, as on a laptop; from the first key on, everything is refused that no key
+//! grants, on loopback too.
+//!
+//! A long poll or a stream that is under way ends when its key does, so a revocation holds within a second everywhere.
+//! Clients of the fronts that have ports of their own ([`crate::Listeners`]) can't send a key and are not asked for one.
+//!
+//! Start reading at [`Doors::check`].
+
+use std::{
+    future::pending,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, Method, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::StreamExt;
+use hyper::body::Body as _;
+use jobbers_api::problem::{Code, Problem, Result};
+use jobbers_common::{
+    access::{AccessKey, Digest, StoredSecret},
+    queue::Config,
+    time::Timestamp,
+};
+use subtle::ConstantTimeEq;
+
+mod key_text;
+mod reach;
+mod requirements;
+
+pub use self::key_text::{KeyText, KeyTextError};
+pub(crate) use self::{
+    reach::Reach,
+    requirements::{Requirement, Requirements, SCHEME, methods, requirement},
+};
+use crate::{app::App, live_config::LiveConfig};
+
+/// The doors of one listener.
+#[derive(Debug)]
+pub(crate) struct Doors(Option<Requirements>);
+
+/// Why a request is let in.
+#[derive(Debug, Clone)]
+pub(crate) enum Pass {
+    /// Nothing is needed for what it asks.
+    Free,
+    /// The store has no key.
+    NoKeys,
+    /// A key grants it.
+    Key(Signed),
+}
+
+/// By which secret a request is signed in, and for what.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    key: Arc<AccessKey>,
+    digest: Digest,
+    requirement: Requirement,
+}
+
+impl Doors {
+    /// Those of a listener whose operations need this.
+    pub(crate) const fn of(requirements: Requirements) -> Self {
+        Self(Some(requirements))
+    }
+
+    /// Those of a listener whose clients can't send a key.
+    pub(crate) const fn open() -> Self {
+        Self(None)
+    }
+
+    /// Lets a request through to its route, or refuses it.
+    pub(crate) async fn check(
+        &self,
+        live: &LiveConfig,
+        (method, headers): (&Method, &HeaderMap),
+        route: Option<&str>,
+    ) -> Result<Pass> {
+        let requirement = match &self.0 {
+            None => &Requirement::Open,
+            Some(requirements) => requirements.of_request(method, route),
+        };
+        if requirement == &Requirement::Open {
+            return Ok(Pass::Free);
+        }
+        let config = live.current().await?;
+        match sign_in(&config, headers)? {
+            None => Ok(Pass::NoKeys),
+            Some((key, digest)) => {
+                requirement.check(&key)?;
+                Ok(Pass::Key(Signed { key, digest, requirement: requirement.clone() }))
+            }
+        }
+    }
+}
+
+impl Pass {
+    /// What it reaches; `None` for everything.
+    pub(crate) fn reach(&self) -> Option<Reach> {
+        match self {
+            Self::Free | Self::NoKeys => None,
+            Self::Key(Signed { key, .. }) => Reach::of(key),
+        }
+    }
+
+    /// The answer of a handler. A long poll is cut off once its client would not be let in any more, and so is a stream.
+    /// That is as safe as a client that goes away.
+    pub(crate) async fn answer(self, app: &Arc<App>, handler: impl Future<Output = Response>) -> Response {
+        let response = tokio::select! {
+            biased;
+            response = handler => response,
+            () = self.end(&app.live) => {
+                return refused("the key was revoked, replaced or has expired while the request was under way").into_response();
+            }
+        };
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        let app = Arc::clone(app);
+        let end = async move { self.end(&app.live).await };
+        response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
+    }
+
+    /// Returns when the same request would be refused.
+    async fn end(&self, live: &LiveConfig) {
+        let mut changes = live.key_changes();
+        while let Some(left) = self.valid_for(live, SystemTime::now().into()) {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return pending().await },
+                () = tokio::time::sleep(left) => {}
+            }
+        }
+    }
+
+    /// For how long it is valid; `None` if it is not. Without an end that is known, for ever.
+    fn valid_for(&self, live: &LiveConfig, now: Timestamp) -> Option<Duration> {
+        let Some(config) = live.snapshot() else { return Some(Duration::MAX) };
+        match self {
+            Self::Free => Some(Duration::MAX),
+            Self::NoKeys => config.keys.is_empty().then_some(Duration::MAX),
+            Self::Key(Signed { key: signed, digest, requirement }) => {
+                let key = config.keys.get(&signed.id)?;
+                if (&key.queues, &key.tasks) != (&signed.queues, &signed.tasks) {
+                    return None;
+                }
+                let secret = key.valid_secrets(now).find(|secret| is_same(secret, digest))?;
+                requirement.check(key).ok()?;
+                let end = [secret.expires_at, key.expires_at].into_iter().flatten().min();
+                Some(end.map_or(Duration::MAX, |end| end.since(now)))
+            }
+        }
+    }
+}
+
+/// Whether these headers have a key, if one is needed: then an open operation may show more.
+pub(crate) fn is_signed_in(config: &Config, headers: &HeaderMap) -> bool {
+    sign_in(config, headers).is_ok()
+}
+
+/// The key that these headers have. `None` while the store has no key.
+fn sign_in(config: &Config, headers: &HeaderMap) -> Result<Option<(Arc<AccessKey>, Digest)>> {
+    if config.keys.is_empty() {
+        return Ok(None);
+    }
+    let text = bearer(headers)?.parse().map_err(|error: KeyTextError| refused(&error.to_string()))?;
+    find(config, &text, SystemTime::now().into()).map(Some)
+}
+
+/// The key that a text is valid for. A wrong secret and an unknown id are answered alike.
+fn find(config: &Config, text: &KeyText, now: Timestamp) -> Result<(Arc<AccessKey>, Digest)> {
+    let digest = text.digest();
+    let known = config.keys.get(text.id());
+    match known.filter(|key| key.valid_secrets(now).any(|secret| is_same(secret, &digest))) {
+        Some(key) => Ok((Arc::clone(key), digest)),
+        None => Err(refused(&format!(
+            "key {} does not exist, has another secret, or was revoked, replaced or has expired; `jobbers keys` lists the keys",
+            text.id()
+        ))),
+    }
+}
+
+fn is_same(secret: &StoredSecret, digest: &Digest) -> bool {
+    secret.digest.0.ct_eq(&digest.0).into()
+}
+
+/// What is sent after `Authorization: Bearer`.
+fn bearer(headers: &HeaderMap) -> Result<&str> {
+    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+    let value = match (sent.next(), sent.next()) {
+        (None, _) => return Err(Problem::new(Code::KeyRequired, HOW)),
+        (Some(_), Some(_)) => return Err(refused("the header Authorization is there twice")),
+        (Some(value), None) => value,
+    };
+    let value = value.to_str().map_err(|_| refused("the header Authorization is not text"))?;
+    match value.split_once(' ') {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(key.trim()),
+        // Programs make it of a login in the address.
+        Some((scheme, _)) if scheme.eq_ignore_ascii_case("basic") => {
+            Err(refused("the header Authorization has a user and a password (Basic)"))
+        }
+        _ => Err(refused("the header Authorization has another form")),
+    }
+}
+
+const HOW: &str = "send the header `Authorization: Bearer KEY`; commands read JOBBERS_KEY or JOBBERS_KEY_FILE";
+
+fn refused(why: &str) -> Problem {
+    Problem::new(Code::KeyRefused, format!("{why}; {HOW}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(text: &KeyText) -> AccessKey {
+        let at = Timestamp::from_micros(0);
+        AccessKey {
+            id: text.id().clone(),
+            name: "tests".to_owned(),
+            role: Some("viewer".to_owned()),
+            scopes: vec![],
+            queues: vec![],
+            tasks: vec![],
+            secrets: vec![StoredSecret { digest: text.digest(), created_at: at, expires_at: None }],
+            created_at: at,
+            created_by: "tests".to_owned(),
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    fn config(keys: &[AccessKey]) -> Config {
+        let keys = keys.iter().map(|key| (key.id.clone(), Arc::new(key.clone()))).collect();
+        Config { keys, ..Config::default() }
+    }
+
+    fn headers(values: &[&str]) -> HeaderMap {
+        values.iter().map(|value| (header::AUTHORIZATION, value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_store_without_keys_asks_for_none_and_one_with_a_revoked_key_does() {
+        assert!(sign_in(&config(&[]), &headers(&[])).unwrap().is_none());
+        let text = KeyText::generate();
+        let revoked = AccessKey { revoked_at: Some(Timestamp::from_micros(1)), ..stored(&text) };
+        let problem = sign_in(&config(std::slice::from_ref(&revoked)), &headers(&[])).unwrap_err();
+        assert_eq!(problem.code(), Code::KeyRequired);
+        let sent = format!("Bearer {}", text.as_str());
+        assert_eq!(sign_in(&config(&[revoked]), &headers(&[&sent])).unwrap_err().code(), Code::KeyRefused);
+    }
+
+    #[test]
+    fn only_the_very_key_signs_in_and_no_answer_repeats_it() {
+        let (text, other) = (KeyText::generate(), KeyText::generate());
+        let same_id = KeyText::for_id(text.id());
+        let config = config(&[stored(&text)]);
+        let (right, wrong) = (format!("Bearer {}", text.as_str()), format!("Bearer {}", other.as_str()));
+        assert_eq!(sign_in(&config, &headers(&[&right])).unwrap().unwrap().0.id, *text.id());
+        assert!(sign_in(&config, &headers(&[&right.replace("Bearer", "bearer")])).is_ok());
+        for sent in [
+            &[wrong.as_str()][..],
+            &[&format!("Bearer {}", same_id.as_str())],
+            &[&right, &right],
+            &[&right.replace("Bearer", "Basic")],
+            &["Bearer"],
+            &["Bearer "],
+            &[text.as_str()],
+            &[&right[..right.len() - 1]],
+            &[&format!("{right}x")],
+            &[&format!("Bearer {}", "x".repeat(1_000_000))],
+        ] {
+            let problem = sign_in(&config, &headers(sent)).unwrap_err();
+            assert_eq!(problem.code(), Code::KeyRefused, "{sent:?}");
+            let secret = &text.as_str()[14..];
+            assert!(!problem.detail().contains(secret) && problem.detail().len() < 500, "{}", problem.detail());
+        }
+    }
+
+    #[test]
+    fn a_rotated_secret_is_valid_until_its_end() {
+        let (old, second) = (KeyText::generate(), Duration::from_secs(1));
+        let new = KeyText::for_id(old.id());
+        let end = Timestamp::from_micros(10_000_000);
+        let mut key = stored(&old);
+        key.secrets[0].expires_at = Some(end);
+        key.secrets.insert(0, stored(&new).secrets.remove(0));
+        let config = config(&[key]);
+        assert!(find(&config, &old, end.before(second)).is_ok() && find(&config, &new, end.before(second)).is_ok());
+        assert!(find(&config, &old, end).is_err() && find(&config, &new, end).is_ok());
+    }
+}

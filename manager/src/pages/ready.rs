@@ -1,0 +1,50 @@
+//! What this manager reports about itself. A client that is not signed in sees none of it, and reads how to sign in.
+
+use jobbers_api::{
+    problem::{Code, Problem},
+    value::{Rfc3339, Word},
+    worker::ReadyView,
+};
+
+use super::ask::Refusal;
+
+/// `GET /health/ready`, as a client that is signed in gets it.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) version: Word,
+    /// In seconds.
+    pub(super) uptime: f64,
+    pub(super) engine: Word,
+    pub(super) store: String,
+    pub(super) durability: String,
+    pub(super) warnings: Vec<String>,
+    pub(super) outbox: u64,
+    pub(super) tombstones: u64,
+    pub(super) now: Rfc3339,
+}
+
+impl Ready {
+    fn whole(view: ReadyView) -> Option<Self> {
+        Some(Self {
+            version: view.version?,
+            uptime: view.uptime?,
+            engine: view.engine?,
+            store: view.store?,
+            durability: view.durability?,
+            warnings: view.warnings?,
+            outbox: view.outbox?,
+            tombstones: view.tombstones?,
+            now: view.now?,
+        })
+    }
+}
+
+impl TryFrom<ReadyView> for Ready {
+    type Error = Refusal;
+
+    fn try_from(view: ReadyView) -> Result<Self, Refusal> {
+        let sign_in = "the pages show what your access key may see: when the browser asks, give any user name, and the \
+                       key as the password";
+        Self::whole(view).ok_or_else(|| Problem::new(Code::KeyRequired, sign_in).into())
+    }
+}
