@@ -53,8 +53,8 @@ use self::ending::Returned;
 mod ending;
 
 problems!(LeaseProblems: WITH_BODY, [Code::UnknownQueue]);
-problems!(ExtendProblems: WITH_BODY, [Code::BatchTooLarge]);
-problems!(ReturnProblems: WITH_BODY, [Code::BatchTooLarge]);
+problems!(ExtendProblems: WITH_BODY, [Code::BatchTooLarge, Code::UnknownTask]);
+problems!(ReturnProblems: WITH_BODY, [Code::BatchTooLarge, Code::UnknownTask]);
 
 /// The wait before the store is asked again without a wake-up: at least, and at most.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
@@ -358,7 +358,11 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
     security(("key" = ["tasks:lease"])),
     responses((status = 200, description = "The result for each", body = ExtendedListView), ExtendProblems)
 )]
-pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+pub(crate) async fn extend(
+    State(app): State<Arc<App>>,
+    reach: Option<FromRequestExtension<Reach>>,
+    request: JsonBytes,
+) -> Result<Response> {
     let request_body: ExtendRequest<'_> = request.decode(&app).await?;
     let lease = request_body.lease()?;
     let ExtendRequest { worker, leases, .. } = request_body;
@@ -374,6 +378,9 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
                 .map_err(|problem| RefusedEntry::new(&id, problem))?;
             Ok(id)
         }));
+    }
+    if let Some(FromRequestExtension(reach)) = &reach {
+        reach.check_leases(&app, entries.iter().flatten()).await?;
     }
     let ids: Vec<TaskId> = extensions.iter().map(|extension| extension.id.clone()).collect();
     let answers = match extensions.is_empty() {
@@ -398,10 +405,17 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
     security(("key" = ["tasks:lease"])),
     responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)
 )]
-pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+pub(crate) async fn give_back(
+    State(app): State<Arc<App>>,
+    reach: Option<FromRequestExtension<Reach>>,
+    request: JsonBytes,
+) -> Result<Response> {
     let ReturnRequest { worker, leases } = request.decode(&app).await?;
     check_count(leases.len())?;
     let Returned { entries, endings, checkpoints } = ending::read(leases, app.max_payload_bytes);
+    if let Some(FromRequestExtension(reach)) = &reach {
+        reach.check_leases(&app, entries.iter().flatten()).await?;
+    }
     if !checkpoints.is_empty() {
         // Before the return, by which the lease is over. A lease that is lost already is answered below.
         app.engine.extend(&worker, WHILE_RETURNED, checkpoints).await?;

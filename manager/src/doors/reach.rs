@@ -41,9 +41,7 @@ impl Reach {
                 self.check_queue_of_path(parameter(uri, route, "{queue}"))
             }
             ("GET", "/tasks") => self.check_list(uri),
-            ("POST", "/tasks" | "/leases") => Ok(()),
-            // By the tokens of leases, which a key has only of what it reaches.
-            ("POST", "/leases/extend" | "/leases/return") => Ok(()),
+            ("POST", "/tasks" | "/leases" | "/leases/extend" | "/leases/return") => Ok(()),
             _ => Err(self.refused(&format!("and {method} {route} can't be restricted"))),
         }
     }
@@ -95,6 +93,19 @@ impl Reach {
             None if self.0.tasks.is_empty() => Ok(()),
             None => Err(self.refused("so a claim names its `tasks`")),
         }
+    }
+
+    /// Checks the tasks whose leases are extended or returned: their tokens are numbers, which can be guessed.
+    ///
+    /// # Errors
+    /// [`Code::UnknownTask`] for one out of reach; then nothing of the request is done.
+    pub(crate) async fn check_leases<'a>(&self, app: &App, ids: impl Iterator<Item = &'a TaskId>) -> Result<()> {
+        for id in ids {
+            if self.is_foreign(app, id).await? {
+                return Err(Problem::new(Code::UnknownTask, format!("task {id} does not exist")));
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, queue: &QueueName, name: &TaskName) -> Result<()> {

@@ -273,6 +273,14 @@ async fn a_revocation_ends_long_polls_and_streams_that_are_under_way() {
     server.stop().await;
 }
 
+/// A token is a number, so it may be guessed.
+async fn guess_token(server: &Server, key: &KeyText, own: &Value, id: &str) {
+    let both = json!({"worker": "w1", "leases": [own, {"id": id, "token": own["token"], "outcome": "completed"}]});
+    server.by(key, Method::POST, "/leases/return", Some(&both)).await.refused(404, "unknown_task");
+    let longer = json!({"worker": "w1", "lease": "1m", "leases": [{"id": id, "token": own["token"]}]});
+    server.by(key, Method::POST, "/leases/extend", Some(&longer)).await.refused(404, "unknown_task");
+}
+
 #[tokio::test]
 async fn a_restricted_key_reaches_its_queues_and_tasks_and_nothing_else() {
     let server = server().await;
@@ -332,6 +340,9 @@ async fn a_restricted_key_reaches_its_queues_and_tasks_and_nothing_else() {
     let leases = leased["leases"].as_array().unwrap();
     assert!(leases.len() == 2 && leases.iter().all(|lease| lease["name"] == "send"), "{leased}");
     let done = json!({"id": leases[0]["id"], "token": leases[0]["token"], "outcome": "completed"});
+    for id in ["theirs", "other"] {
+        guess_token(&server, &text, &done, id).await;
+    }
     post("/leases/return", json!({"worker": "w1", "leases": [done]})).await.expect(200);
     assert_eq!(server.engine.get(&"theirs".parse().unwrap()).await.unwrap().unwrap().queue.as_str(), "team-b");
 
