@@ -52,7 +52,7 @@ pub(crate) enum Pass {
     /// Nothing is needed for what it asks.
     Free,
     /// The store has no key.
-    NoKeys,
+    NoKeys(Unsigned),
     /// A key grants it.
     Key(Signed),
 }
@@ -62,6 +62,13 @@ pub(crate) enum Pass {
 pub(crate) struct Signed {
     key: Arc<AccessKey>,
     digest: Digest,
+    requirement: Requirement,
+}
+
+/// What a request sent and needs that came while the store had no key: it goes on after the first one is created if it has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Unsigned {
+    headers: HeaderMap,
     requirement: Requirement,
 }
 
@@ -91,11 +98,12 @@ impl Doors {
             return Ok(Pass::Free);
         }
         let config = live.current().await?;
-        match sign_in(&config, headers)? {
-            None => Ok(Pass::NoKeys),
-            Some((key, digest)) => {
-                requirement.check(&key)?;
-                Ok(Pass::Key(Signed { key, digest, requirement: requirement.clone() }))
+        match Signed::in_with(&config, headers, requirement)? {
+            Some(signed) => Ok(Pass::Key(signed)),
+            None => {
+                let sent = headers.get_all(header::AUTHORIZATION).iter();
+                let headers = sent.map(|value| (header::AUTHORIZATION, value.clone())).collect();
+                Ok(Pass::NoKeys(Unsigned { headers, requirement: requirement.clone() }))
             }
         }
     }
@@ -105,7 +113,7 @@ impl Pass {
     /// What it reaches; `None` for everything.
     pub(crate) fn reach(&self) -> Option<Reach> {
         match self {
-            Self::Free | Self::NoKeys => None,
+            Self::Free | Self::NoKeys(_) => None,
             Self::Key(Signed { key, .. }) => Reach::of(key),
         }
     }
@@ -142,20 +150,40 @@ impl Pass {
     /// For how long it is valid; `None` if it is not. Without an end that is known, for ever.
     fn valid_for(&self, live: &LiveConfig, now: Timestamp) -> Option<Duration> {
         let Some(config) = live.snapshot() else { return Some(Duration::MAX) };
+        self.valid_in(&config, now)
+    }
+
+    fn valid_in(&self, config: &Config, now: Timestamp) -> Option<Duration> {
         match self {
             Self::Free => Some(Duration::MAX),
-            Self::NoKeys => config.keys.is_empty().then_some(Duration::MAX),
-            Self::Key(Signed { key: signed, digest, requirement }) => {
-                let key = config.keys.get(&signed.id)?;
-                if (&key.queues, &key.tasks) != (&signed.queues, &signed.tasks) {
-                    return None;
-                }
-                let secret = key.valid_secrets(now).find(|secret| is_same(secret, digest))?;
-                requirement.check(key).ok()?;
-                let end = [secret.expires_at, key.expires_at].into_iter().flatten().min();
-                Some(end.map_or(Duration::MAX, |end| end.since(now)))
-            }
+            Self::NoKeys(Unsigned { headers, requirement }) => match Signed::in_with(config, headers, requirement) {
+                Ok(None) => Some(Duration::MAX),
+                // What a restricted key reaches was not looked at.
+                Ok(Some(signed)) if Reach::of(&signed.key).is_none() => signed.valid_for(config, now),
+                Ok(Some(_)) | Err(_) => None,
+            },
+            Self::Key(signed) => signed.valid_for(config, now),
         }
+    }
+}
+
+impl Signed {
+    /// Signs a request in. `None` while the store has no key.
+    fn in_with(config: &Config, headers: &HeaderMap, requirement: &Requirement) -> Result<Option<Self>> {
+        let Some((key, digest)) = sign_in(config, headers)? else { return Ok(None) };
+        requirement.check(&key)?;
+        Ok(Some(Self { key, digest, requirement: requirement.clone() }))
+    }
+
+    fn valid_for(&self, config: &Config, now: Timestamp) -> Option<Duration> {
+        let key = config.keys.get(&self.key.id)?;
+        if (&key.queues, &key.tasks) != (&self.key.queues, &self.key.tasks) {
+            return None;
+        }
+        let secret = key.valid_secrets(now).find(|secret| is_same(secret, &self.digest))?;
+        self.requirement.check(key).ok()?;
+        let end = [secret.expires_at, key.expires_at].into_iter().flatten().min();
+        Some(end.map_or(Duration::MAX, |end| end.since(now)))
     }
 }
 
@@ -217,6 +245,8 @@ fn refused(why: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::access::Scope;
+
     use super::*;
 
     fn stored(text: &KeyText) -> AccessKey {
@@ -254,6 +284,25 @@ mod tests {
         assert_eq!(problem.code(), Code::KeyRequired);
         let sent = format!("Bearer {}", text.as_str());
         assert_eq!(sign_in(&config(&[revoked]), &headers(&[&sent])).unwrap_err().code(), Code::KeyRefused);
+    }
+
+    #[test]
+    fn a_request_under_way_when_the_first_key_is_created_goes_on_only_with_that_key() {
+        let (text, other, now) = (KeyText::generate(), KeyText::generate(), Timestamp::from_micros(0));
+        let of = |text: &KeyText| format!("Bearer {}", text.as_str());
+        let restricted = AccessKey { queues: vec!["mail".parse().unwrap()], ..stored(&text) };
+        for (sent, key, goes_on) in [
+            (vec![of(&text)], stored(&text), true),
+            (vec![of(&text)], restricted, false),
+            (vec![of(&other)], stored(&text), false),
+            (vec![], stored(&text), false),
+        ] {
+            let sent: Vec<&str> = sent.iter().map(String::as_str).collect();
+            let requirement = Requirement::Scopes([Scope::QueuesRead].into());
+            let pass = Pass::NoKeys(Unsigned { headers: headers(&sent), requirement });
+            assert!(pass.valid_in(&config(&[]), now).is_some());
+            assert_eq!(pass.valid_in(&config(&[key]), now).is_some(), goes_on, "{sent:?}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
     sync::Notify,
+    task::JoinHandle,
 };
 
 use crate::{binaries::binary, wait::within};
@@ -34,6 +35,8 @@ pub struct Program {
     name: String,
     child: Child,
     output: Arc<Output>,
+    /// They end when both streams do.
+    readers: [JoinHandle<()>; 2],
 }
 
 /// What a program has said so far, line by line, on either stream.
@@ -44,7 +47,7 @@ struct Output {
 }
 
 impl Output {
-    fn follow(self: &Arc<Self>, stream: impl AsyncRead + Unpin + Send + 'static) {
+    fn follow(self: &Arc<Self>, stream: impl AsyncRead + Unpin + Send + 'static) -> JoinHandle<()> {
         let output = Arc::clone(self);
         tokio::spawn(async move {
             let mut lines = BufReader::new(stream).lines();
@@ -52,7 +55,7 @@ impl Output {
                 output.lines.lock().expect("no reader panics").push(line);
                 output.grew.notify_waiters();
             }
-        });
+        })
     }
 
     fn find(&self, from: usize, words: &str) -> Option<String> {
@@ -125,9 +128,11 @@ impl Program {
         command.envs(environment.iter().copied());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         let output = Arc::new(Output::default());
-        output.follow(child.stdout.take().expect("it is piped"));
-        output.follow(child.stderr.take().expect("it is piped"));
-        Self { name: name.to_owned(), child, output }
+        let readers = [
+            output.follow(child.stdout.take().expect("it is piped")),
+            output.follow(child.stderr.take().expect("it is piped")),
+        ];
+        Self { name: name.to_owned(), child, output, readers }
     }
 
     /// Its process id.
@@ -199,7 +204,7 @@ impl Program {
         self.child.kill().await.unwrap_or_else(|error| panic!("{} can't be killed: {error}", self.name));
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it ends by itself and all that it has said is read.
     ///
     /// # Panics
     /// When it can't be waited for.
@@ -213,7 +218,12 @@ impl Program {
     /// When it can't be waited for.
     pub async fn exit_within(&mut self, bound: Duration) -> ExitStatus {
         let ended = format!("{} ends", self.name);
-        within(bound, &ended, self.child.wait()).await.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+        let waited = within(bound, &ended, self.child.wait()).await;
+        let is_quiet = format!("{} says no more", self.name);
+        for reader in self.readers.iter_mut().filter(|reader| !reader.is_finished()) {
+            within(bound, &is_quiet, reader).await.expect("no reader panics");
+        }
+        waited.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
     /// The CPU time all its threads have used.
