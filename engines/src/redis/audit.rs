@@ -207,7 +207,7 @@ async fn look_over(
 
 fn read_finding(value: Value) -> Result<Finding> {
     let [flaw, subject, detail, repaired] = tuple(value)?;
-    let flaw = Flaw::named(&text(flaw)?).ok_or_else(|| malformed("a flaw was due"))?;
+    let flaw = Flaw::named(&text(flaw)?).ok_or_else(|| malformed("expected a flaw"))?;
     Ok(Finding { flaw, subject: text(subject)?, detail: text(detail)?, repaired: number(repaired)? == 1 })
 }
 

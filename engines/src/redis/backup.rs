@@ -60,7 +60,7 @@ impl Backup for RedisEngine {
             };
             let answers = array(self.store.run(&self.store.bulk, &script::DUMP, add).await?)?;
             if answers.len() != piece.len() {
-                return Err(malformed("one answer per task was due"));
+                return Err(malformed("expected one answer per task"));
             }
             for answer in answers {
                 dumped.push(read_stored(answer)?);
@@ -127,7 +127,7 @@ async fn link(store: &Store, tasks: &[Edges]) -> Result<Option<u64>> {
         }
     };
     let Value::Int(linked) = store.run(&store.bulk, &script::LINK_RESTORED, add).await? else {
-        return Err(malformed("a number of tasks was expected"));
+        return Err(malformed("expected a number of tasks"));
     };
     Ok(u64::try_from(linked).ok())
 }
@@ -143,7 +143,7 @@ async fn restore(store: &Store, rows: &[Row]) -> Result<Vec<Restored>> {
     let growth = rows.iter().map(Row::growth).sum();
     let answers = array(pressure::call(store, &script::RESTORE, growth, &build).await?)?;
     if answers.len() != rows.len() {
-        return Err(malformed("one answer per task was due"));
+        return Err(malformed("expected one answer per task"));
     }
     answers.into_iter().map(|answer| read_answer(&text(answer)?)).collect()
 }
@@ -271,13 +271,13 @@ fn write_taken(taken: &TakenKey) -> Vec<u8> {
 }
 
 fn read_answer(answer: &str) -> Result<Restored> {
-    let (letter, rest) = answer.split_at_checked(1).ok_or_else(|| malformed("an answer was due"))?;
+    let (letter, rest) = answer.split_at_checked(1).ok_or_else(|| malformed("expected an answer"))?;
     Ok(match letter {
         "d" => Restored::Done,
         "a" => Restored::Already,
         "c" => Restored::Conflict,
         "q" => Restored::UnknownQueue(QueueName::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
         "h" => Restored::Held(TaskId::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
-        _ => return Err(malformed("the result for a task was expected")),
+        _ => return Err(malformed("expected the result for a task")),
     })
 }

@@ -66,7 +66,7 @@ impl Boards for RedisEngine {
             };
             let records = array(self.store.run(&self.store.work, &script::BOARD_GET, add).await?)?;
             if records.is_empty() {
-                return Err(malformed("a record was due"));
+                return Err(malformed("expected a record"));
             }
             for (revision, found) in left.iter().zip(records) {
                 tasks.push(match found {

@@ -61,7 +61,7 @@ pub(super) async fn put(store: &Store, entry: &ScheduleEntry, put: PutSchedule) 
         "unknown" => Err(Error::UnknownSchedule(name.clone())),
         "changed" => Err(Error::Changed(format!("schedule {name}"))),
         "many" => Err(Error::Invalid(format!("a store holds at most {MAX_SCHEDULES} schedules"))),
-        _ => Err(malformed("the result for a schedule was expected")),
+        _ => Err(malformed("expected the result for a schedule")),
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn delete(store: &Store, name: &ScheduleName, revision: Option<
         "done" => Ok(()),
         "unknown" => Err(Error::UnknownSchedule(name.clone())),
         "changed" => Err(Error::Changed(format!("schedule {name}"))),
-        _ => Err(malformed("the result for a schedule was expected")),
+        _ => Err(malformed("expected the result for a schedule")),
     }
 }
 
@@ -230,8 +230,8 @@ pub(super) async fn fire(store: &Store, fire: Fire) -> Result<Fired> {
         }
         ("refused", Some(launched)) => match launched.read(next(&mut words)) {
             Err(refusal) => Err(refusal),
-            Ok(_) => Err(malformed("a refusal was due")),
+            Ok(_) => Err(malformed("expected a refusal")),
         },
-        _ => Err(malformed("the result for a schedule was expected")),
+        _ => Err(malformed("expected the result for a schedule")),
     }
 }

@@ -99,7 +99,7 @@ impl Put {
             "unknown" => Err(Error::UnknownWorkflow(id.clone())),
             "changed" => Err(Error::Changed(format!("workflow {id}"))),
             "many" => Err(Error::Invalid(format!("a store holds at most {MAX_RUNS} workflows"))),
-            _ => Err(malformed("the result for a workflow was expected")),
+            _ => Err(malformed("expected the result for a workflow")),
         }
     }
 }
@@ -175,7 +175,7 @@ pub(super) async fn delete(store: &Store, id: &WorkflowId, revision: u64) -> Res
         "done" => Ok(()),
         "unknown" => Err(Error::UnknownWorkflow(id.clone())),
         "changed" => Err(Error::Changed(format!("workflow {id}"))),
-        _ => Err(malformed("what became of a workflow was due")),
+        _ => Err(malformed("expected what became of a workflow")),
     }
 }
 
@@ -216,7 +216,7 @@ pub(super) async fn statuses(store: &Store, ids: &[TaskId]) -> Result<Vec<Option
     };
     let letters = bytes(store.run(&store.bulk, &script::STATUSES, add).await?)?;
     if letters.len() != ids.len() {
-        return Err(malformed("a letter per task was due"));
+        return Err(malformed("expected a letter per task"));
     }
     letters.chunks(1).map(|letter| if letter == b"-" { Ok(None) } else { status_of(letter).map(Some) }).collect()
 }

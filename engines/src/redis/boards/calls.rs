@@ -180,7 +180,7 @@ async fn send(calls: &Calls, call: &[Asked]) -> Result<Vec<Value>> {
         words = array(send_once(calls, call).await?)?;
     }
     if words.len() != call.len() + 1 {
-        return Err(malformed("the present and an answer per request were due"));
+        return Err(malformed("expected the present and an answer per request"));
     }
     let answers = words.split_off(1);
     calls.store.note_present(time(&bytes(words.pop().unwrap_or(Value::Nil))?)?);

@@ -45,7 +45,7 @@ pub(super) async fn boards(store: &Store, after: Option<&BoardName>, limit: usiz
     let mut words = array(store.run(&store.bulk, &script::BOARD_NAMES, add).await?)?.into_iter();
     let mut boards = Vec::with_capacity(words.len() / 3);
     while let (Some(name), Some(revision), Some(tasks)) = (words.next(), words.next(), words.next()) {
-        let board = BoardName::new(text(name)?).map_err(|_| malformed("the name of a board was due"))?;
+        let board = BoardName::new(text(name)?).map_err(|_| malformed("expected the name of a board"))?;
         boards.push(BoardCount { board, revision: digits(&bytes(revision)?)?, tasks: number(tasks)? });
     }
     Ok(boards)

@@ -52,7 +52,7 @@ pub(crate) async fn restore(store: &Store, piece: &BoardPiece) -> Result<Vec<Res
     }
     // The first word is the present.
     if words.len() != piece.tasks.len() + 1 {
-        return Err(malformed("the present and an answer per task were due"));
+        return Err(malformed("expected the present and an answer per task"));
     }
     words.into_iter().skip(1).map(|word| read_answer(&text(word)?)).collect()
 }
@@ -62,6 +62,6 @@ fn read_answer(answer: &str) -> Result<Restored> {
         "d" => Ok(Restored::Done),
         "a" => Ok(Restored::Already),
         "c" => Ok(Restored::Conflict),
-        _ => Err(malformed("the result for a task was expected")),
+        _ => Err(malformed("expected the result for a task")),
     }
 }

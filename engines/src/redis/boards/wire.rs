@@ -119,11 +119,11 @@ pub(super) fn read_commit(answer: Value, commit: &Commit) -> Result<CommitAnswer
             Ok(CommitAnswer::Conflict(Conflicts { required, deleted, updated, owned }))
         }
         "w" => Err(changed_twice(digits(&bytes(next(&mut words))?)?)),
-        "m" => Err(validate_changes(MAX_BOARD_CHANGES + 1).err().unwrap_or_else(|| malformed("a refusal was due"))),
+        "m" => Err(validate_changes(MAX_BOARD_CHANGES + 1).err().unwrap_or_else(|| malformed("expected a refusal"))),
         "b" => Err(Error::Invalid(format!(
             "a commit writes at most {MAX_BOARD_COMMIT_BYTES} bytes: its selections found too many tasks for its contents"
         ))),
-        _ => Err(malformed("what became of a commit was due")),
+        _ => Err(malformed("expected what became of a commit")),
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn read_take(answer: Value) -> Result<TakeAnswer> {
             answer.next_at = if first.is_empty() { None } else { Some(time(&first)?) };
         }
         "r" => answer.missing = read_revisions(words)?,
-        _ => return Err(malformed("what a take found was due")),
+        _ => return Err(malformed("expected what a take found")),
     }
     Ok(answer)
 }

@@ -72,13 +72,13 @@ pub(crate) async fn signal(store: &Store, id: &TaskId, name: &SignalName, keep: 
         [b'l', state] => match SignalState::from_code(state.wrapping_sub(b'0')) {
             Some(SignalState::Received) => Ok(Signalled::Already),
             Some(late) => Ok(Signalled::Late(late)),
-            None => Err(malformed("the state of a signal was due")),
+            None => Err(malformed("expected the state of a signal")),
         },
         b"n" => Ok(Signalled::UnknownSignal),
         b"u" => Ok(Signalled::UnknownTask),
         b"m" => Ok(Signalled::TooManyKept),
         [b'k', until @ ..] => Ok(Signalled::Kept(time(until)?)),
-        _ => Err(malformed("what became of a signal was due")),
+        _ => Err(malformed("expected what became of a signal")),
     }
 }
 
@@ -86,7 +86,7 @@ fn read_refusal(words: Vec<Value>, edges: &[NewDependency]) -> Result<Error> {
     let mut words = words.into_iter();
     let mut next = || words.next().unwrap_or(Value::Nil);
     let place = usize::try_from(number(next())?).unwrap_or(usize::MAX);
-    let edge = edges.get(place).ok_or_else(|| malformed("the place of an edge was due"))?;
+    let edge = edges.get(place).ok_or_else(|| malformed("expected the place of an edge"))?;
     let (why, what) = (text(next())?, bytes(next())?);
     let why = match why.as_str() {
         "unknown_run" => AddRefusal::UnknownRun,
@@ -96,7 +96,7 @@ fn read_refusal(words: Vec<Value>, edges: &[NewDependency]) -> Result<Error> {
         "after_over" => AddRefusal::AfterOver(status_of(&what)?),
         "other_policy" => {
             let policy = u8::try_from(digits(&what)?).ok().and_then(DependencyPolicy::from_code);
-            AddRefusal::OtherPolicy(policy.ok_or_else(|| malformed("a policy was due"))?)
+            AddRefusal::OtherPolicy(policy.ok_or_else(|| malformed("expected a policy"))?)
         }
         "too_many" => AddRefusal::TooMany,
         "too_many_to_check" => AddRefusal::TooManyToCheck,
@@ -106,7 +106,7 @@ fn read_refusal(words: Vec<Value>, edges: &[NewDependency]) -> Result<Error> {
             let ids = std::iter::once(first).chain(rest).map(TaskId::new);
             AddRefusal::Circle(ids.collect::<Result<_, _>>().map_err(|_| malformed("expected a task's id"))?)
         }
-        _ => return Err(malformed("why an edge can't be added was due")),
+        _ => return Err(malformed("expected why an edge can't be added")),
     };
     Ok(edge.refused(why))
 }

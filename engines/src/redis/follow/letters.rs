@@ -30,8 +30,8 @@ async fn read(store: &Store, after: u64, limit: usize) -> Result<(Timestamp, u64
     let mut outbox = Outbox::default();
     while let (Some(key), Some(copy)) = (answer.next(), answer.next()) {
         let key = text(key)?;
-        let (revision, id) = key.split_at_checked(REVISION_DIGITS).ok_or_else(|| malformed("a copy's key was due"))?;
-        let revision = revision.parse().map_err(|_| malformed("a copy's key was due"))?;
+        let (revision, id) = key.split_at_checked(REVISION_DIGITS).ok_or_else(|| malformed("expected a copy's key"))?;
+        let revision = revision.parse().map_err(|_| malformed("expected a copy's key"))?;
         let copy = bytes(copy)?;
         match TaskId::new(id).map_err(|error| Error::Corrupt(error.to_string())).and_then(|id| read_copy(&id, &copy)) {
             Ok(copy) => outbox.copies.push(copy),

@@ -32,7 +32,7 @@ pub(crate) async fn read(store: &Store, request: &ParentsRequest) -> Result<Pare
 }
 
 fn read_one(id: Value, found: Value) -> Result<Parent> {
-    let id = TaskId::new(text(id)?).map_err(|_| malformed("a predecessor's id was due"))?;
+    let id = TaskId::new(text(id)?).map_err(|_| malformed("expected a predecessor's id"))?;
     let found = bytes(found)?;
     let Some((state, result)) = found.split_first() else { return Ok(Parent { id, status: None, result: None }) };
     Ok(Parent { id, status: Some(status_of(&[*state])?), result: read_payload(result)? })

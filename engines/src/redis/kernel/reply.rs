@@ -9,13 +9,13 @@ use crate::redis::server::failure::malformed;
 pub(crate) fn array(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Array(items) => Ok(items),
-        _ => Err(malformed("an array was due")),
+        _ => Err(malformed("expected an array")),
     }
 }
 
 /// An array of exactly `N`.
 pub(crate) fn tuple<const N: usize>(value: Value) -> Result<[Value; N]> {
-    array(value)?.try_into().map_err(|_| malformed("an array of another length was due"))
+    array(value)?.try_into().map_err(|_| malformed("expected an array of another length"))
 }
 
 /// A byte string.
@@ -23,19 +23,19 @@ pub(crate) fn bytes(value: Value) -> Result<Vec<u8>> {
     match value {
         Value::BulkString(bytes) => Ok(bytes),
         Value::SimpleString(text) => Ok(text.into_bytes()),
-        _ => Err(malformed("a string was due")),
+        _ => Err(malformed("expected a string")),
     }
 }
 
 /// A text.
 pub(crate) fn text(value: Value) -> Result<String> {
-    String::from_utf8(bytes(value)?).map_err(|_| malformed("a text was due"))
+    String::from_utf8(bytes(value)?).map_err(|_| malformed("expected a text"))
 }
 
 /// A whole number that is not negative, as a number or in digits.
 pub(crate) fn number(value: Value) -> Result<u64> {
     match value {
-        Value::Int(number) => u64::try_from(number).map_err(|_| malformed("a count was due")),
+        Value::Int(number) => u64::try_from(number).map_err(|_| malformed("expected a count")),
         other => digits(&bytes(other)?),
     }
 }

@@ -75,13 +75,13 @@ fn read_running_suspects(words: Vec<Value>) -> Result<Vec<(TaskId, Suspicion, Ti
 
 /// Microseconds, or -1 for none.
 fn read_wait(word: Option<&Value>) -> Result<Option<Duration>> {
-    let Some(Value::Int(wait)) = word else { return Err(malformed("a number of microseconds was due")) };
+    let Some(Value::Int(wait)) = word else { return Err(malformed("expected a number of microseconds")) };
     Ok(u64::try_from(*wait).ok().map(Duration::from_micros))
 }
 
 fn read_shut_gate(answer: Value) -> Result<ShutGate> {
     let mut words = array(answer)?.into_iter();
-    let gate = Gate::parse(&text(words.next().unwrap_or(Value::Nil))?).ok_or_else(|| malformed("a gate was due"))?;
+    let gate = Gate::parse(&text(words.next().unwrap_or(Value::Nil))?).ok_or_else(|| malformed("expected a gate"))?;
     let running = number(words.next().unwrap_or(Value::Nil))?;
     let rate_wait = read_wait(words.next().as_ref())?;
     let id = |word| TaskId::new(text(word)?).map_err(|_| malformed("expected a task's id"));

@@ -187,7 +187,7 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
         ("live", Some(live)) => Ok(Outcome::Live(number(live)?)),
         ("stale", _) => Ok(Outcome::Stale),
         ("more", _) => Ok(Outcome::More),
-        _ => Err(malformed("the outcome of a change was due")),
+        _ => Err(malformed("expected the outcome of a change")),
     }
 }
 
@@ -418,7 +418,7 @@ pub(crate) async fn workers(store: &Store) -> Result<Vec<RegisteredWorker>> {
 /// Reads what `scripts/verbs/register.lua` writes.
 fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
     let (times, report) =
-        stored.split_at_checked(REPORT.len()).ok_or_else(|| malformed("a worker's report was due"))?;
+        stored.split_at_checked(REPORT.len()).ok_or_else(|| malformed("expected a worker's report"))?;
     Ok(RegisteredWorker {
         report: read_json(report)?,
         started_at: time(&times[const { REPORT.range("started_at") }])?,

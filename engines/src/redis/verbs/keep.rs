@@ -127,7 +127,7 @@ pub(crate) async fn delete_tasks(store: &Store, ids: &[TaskId], cascade: bool) -
                 b'd' => TaskDeletion::Deleted,
                 b'r' => TaskDeletion::Running,
                 b'u' => TaskDeletion::Unknown,
-                _ => return Err(malformed("the result of a deletion was due")),
+                _ => return Err(malformed("expected the result of a deletion")),
             });
         }
     }

@@ -142,5 +142,5 @@ pub(crate) async fn create(store: &Store, queues: &[QueueName]) -> Result<()> {
 
 /// Reads a queue's name.
 pub(crate) fn read_name(name: String) -> Result<QueueName> {
-    QueueName::new(name).map_err(|_| malformed("the name of a queue was due"))
+    QueueName::new(name).map_err(|_| malformed("expected the name of a queue"))
 }

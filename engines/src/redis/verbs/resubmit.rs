@@ -50,7 +50,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
         let growth = piece.iter().map(Wish::growth).sum();
         let answers = array(pressure::call(store, &script::RESUBMIT, growth, &build).await?)?;
         if answers.len() != piece.len() {
-            return Err(malformed("one answer per task was due"));
+            return Err(malformed("expected one answer per task"));
         }
         for answer in answers {
             resubmitted.push(read_answer(&text(answer)?)?);
@@ -159,7 +159,7 @@ fn facts(task: &Task) -> Vec<u8> {
 }
 
 fn read_answer(answer: &str) -> Result<Resubmitted> {
-    let (letter, rest) = answer.split_at_checked(1).ok_or_else(|| malformed("an answer was due"))?;
+    let (letter, rest) = answer.split_at_checked(1).ok_or_else(|| malformed("expected an answer"))?;
     Ok(match letter {
         "d" => Resubmitted::Done,
         "a" => Resubmitted::Already,
@@ -168,6 +168,6 @@ fn read_answer(answer: &str) -> Result<Resubmitted> {
         "u" => Resubmitted::Unknown,
         "q" => Resubmitted::UnknownQueue(QueueName::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
         "h" => Resubmitted::Held(TaskId::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
-        _ => return Err(malformed("the result for a task was expected")),
+        _ => return Err(malformed("expected the result for a task")),
     })
 }

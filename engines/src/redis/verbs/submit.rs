@@ -169,7 +169,7 @@ async fn send(store: &Store, groups: Vec<Group>) {
             lots.into_iter().zip(answers).for_each(|(lot, answer)| tell(lot, answer));
         }
         outcome => {
-            let error = outcome.err().unwrap_or_else(|| malformed("one answer per group was due"));
+            let error = outcome.err().unwrap_or_else(|| malformed("expected one answer per group"));
             lots.into_iter().flatten().for_each(|group| drop(group.answer.send(Err(error.clone()))));
         }
     }
@@ -214,7 +214,7 @@ fn tell(mut lot: Lot, answer: Value) {
     let tasks = lot.iter_mut().flat_map(|group| std::mem::take(&mut group.tasks)).collect();
     let mut answers = read_single_answers(answer, tasks).into_iter();
     for group in lot {
-        let answer = answers.next().unwrap_or_else(|| Err(malformed("an answer per task was due")));
+        let answer = answers.next().unwrap_or_else(|| Err(malformed("expected an answer per task")));
         group.answer.send(answer.map(|submitted| vec![submitted])).ok();
     }
 }

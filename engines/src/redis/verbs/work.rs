@@ -129,7 +129,7 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(Vec<u8>, CycleReply, Time
     let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed, expired] = tuple(answer)?;
     let settled = bytes(settled)?;
     if settled.len() != cycle.settlements.len() {
-        return Err(malformed("one answer per settlement was due"));
+        return Err(malformed("expected one answer per settlement"));
     }
     let now = time(&bytes(now)?)?;
     let mut claimed = Vec::new();
@@ -197,7 +197,7 @@ pub(crate) async fn extend(
         b'e' => Ok(ExtendAnswer::Extended { cancel_requested: false }),
         b'c' => Ok(ExtendAnswer::Extended { cancel_requested: true }),
         b'l' => Ok(ExtendAnswer::LeaseLost),
-        _ => Err(malformed("an answer per lease was due")),
+        _ => Err(malformed("expected an answer per lease")),
     };
     letters.iter().map(read).collect()
 }

@@ -189,7 +189,7 @@ pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Resul
             letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
         }
         Ok(GroupReply::Conflict(_) | GroupReply::Duplicate(_) | GroupReply::Predecessor(_)) => {
-            tasks.iter().map(|_| Err(malformed("a letter per task was due"))).collect()
+            tasks.iter().map(|_| Err(malformed("expected a letter per task"))).collect()
         }
         Err(error) => tasks.iter().map(|_| Err(error.clone())).collect(),
     }
@@ -253,13 +253,13 @@ fn read_conflict(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
 
 fn read_duplicate(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
     let Named { id, key, .. } = read_place(words, tasks)?;
-    let key = key.ok_or_else(|| malformed("a task with a unique key was due"))?;
+    let key = key.ok_or_else(|| malformed("expected a task with a unique key"))?;
     Ok(Error::Duplicate { id, key, holder: task_id(words)?, status: status_word(words)? })
 }
 
 fn read_place(words: &mut Words, tasks: Vec<Named>) -> Result<Named> {
     let place = usize::try_from(number(next(words))?).unwrap_or(usize::MAX);
-    tasks.into_iter().nth(place).ok_or_else(|| malformed("the place of a task was due"))
+    tasks.into_iter().nth(place).ok_or_else(|| malformed("expected the place of a task"))
 }
 
 fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> {
@@ -284,7 +284,7 @@ fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> 
         b'g' => return Err(Error::QueueBytesFull { queue, max_bytes: number(next(words))? }),
         b'q' => return Err(Error::RateLimited { queue, retry_after: wait(words)? }),
         b's' => return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::Started }),
-        _ => return Err(malformed("a known letter was due")),
+        _ => return Err(malformed("expected a known letter")),
     };
     Ok(Submitted { id, queue, status, how })
 }
@@ -311,5 +311,5 @@ fn task_id(words: &mut Words) -> Result<TaskId> {
 }
 
 fn queue_name(words: &mut Words) -> Result<QueueName> {
-    QueueName::new(text(next(words))?).map_err(|_| malformed("a queue's name was due"))
+    QueueName::new(text(next(words))?).map_err(|_| malformed("expected a queue's name"))
 }
