@@ -35,6 +35,7 @@ pub mod audit;
 pub mod backup;
 pub mod boards;
 pub mod dead;
+mod due;
 pub mod duty;
 pub(crate) mod error;
 mod halves;
@@ -51,6 +52,7 @@ pub mod workflows;
 pub use self::{
     audit::{AuditRequest, Audited, Finding, Flaw},
     dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
+    due::Due,
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error, Result},
     keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},

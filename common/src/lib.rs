@@ -14,6 +14,7 @@ pub mod backoff;
 pub mod board;
 pub mod dead_letter;
 pub mod dependency;
+pub mod draft;
 pub mod duration;
 pub mod engine;
 pub mod error_kind;

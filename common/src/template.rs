@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use crate::{
     gate::ConcurrencyKey,
     metadata::Metadata,
-    name::{QueueName, TaskId, TaskName},
+    name::{QueueName, TaskName},
     payload::Payload,
     policy::PolicyOverrides,
     signal::AwaitedSignal,
-    task::{NewTask, Priority, Start},
+    task::Priority,
 };
 
 /// A JSON document, as it was given.
@@ -105,24 +105,5 @@ impl TaskTemplate {
     #[must_use]
     pub fn payload(&self) -> Payload {
         Payload::json(self.parameters.as_str().as_bytes().to_vec())
-    }
-
-    /// The task made from it. `queue` and `key` are those of its template, or what routing and the queue found.
-    #[must_use]
-    pub fn new_task(&self, id: TaskId, queue: QueueName, key: Option<ConcurrencyKey>, start: Start) -> NewTask {
-        NewTask {
-            id_is_chosen: true,
-            version: self.version,
-            queue_is_explicit: self.queue.is_some(),
-            priority: self.priority,
-            start,
-            overrides: self.overrides.clone(),
-            key_is_explicit: self.concurrency_key.is_some(),
-            concurrency_key: key,
-            metadata: self.metadata.clone(),
-            signals: self.signals.clone(),
-            is_spontaneous: self.is_spontaneous,
-            ..NewTask::new(id, self.name.clone(), queue, self.payload())
-        }
     }
 }

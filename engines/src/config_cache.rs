@@ -8,10 +8,11 @@ use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{Engine, Result},
-    name::{QueueName, TaskName},
-    queue::{self, Config},
-    routing::{self, QueueForbidden, Turns},
+    queue::Config,
+    routing::{QueueForbidden, Turns},
+    task::NewTask,
 };
 use tokio::{sync::Mutex, time::Instant};
 
@@ -99,42 +100,24 @@ impl ConfigCache {
         self.keep(config, Instant::now());
     }
 
-    /// The queue the rules choose for a task; `default` where no rule applies.
-    ///
-    /// # Panics
-    /// Never: the name is legal.
-    pub fn route(
-        &self,
-        config: &Config,
-        name: &TaskName,
-        version: u32,
-        parameter: impl FnOnce(&str) -> Option<String>,
-    ) -> QueueName {
-        let chosen = routing::find_rule(&config.routes, name, version).and_then(|(key, rule)| {
-            let draw = self.turns.draw(key, &rule.route, rand::random);
-            routing::choose(&rule.route, draw, parameter).cloned()
-        });
-        #[expect(clippy::expect_used, reason = "a constant that is legal")]
-        chosen.unwrap_or_else(|| QueueName::new(queue::DEFAULT).expect("a legal queue name"))
+    /// The task that a draft becomes under this configuration.
+    pub fn make_task(&self, config: &Config, draft: TaskDraft) -> NewTask {
+        draft.into_task(config, &self.turns, rand::random)
     }
 
-    /// Checks whether a submission may name this queue. Before it is refused the configuration is read again: the rule may
-    /// be gone.
+    /// As [`NewTask::route_again`].
+    pub fn route_again(&self, config: &Config, task: &mut NewTask) {
+        task.route_again(config, &self.turns, rand::random);
+    }
+
+    /// As [`NewTask::check_queue`]. Before a task is refused the configuration is read again: the rule may be gone.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn check_explicit(
-        &self,
-        config: &Config,
-        name: &TaskName,
-        version: u32,
-        queue: &QueueName,
-        parameter: impl Fn(&str) -> Option<String>,
-    ) -> Result<Result<(), QueueForbidden>> {
-        let check = |config: &Config| routing::check_explicit(&config.routes, name, version, queue, &parameter);
-        match check(config) {
+    pub async fn check_queue(&self, config: &Config, task: &NewTask) -> Result<Result<(), QueueForbidden>> {
+        match task.check_queue(config) {
             Ok(()) => Ok(Ok(())),
-            Err(_) => Ok(check(&*self.fresh().await?)),
+            Err(_) => Ok(task.check_queue(&*self.fresh().await?)),
         }
     }
 

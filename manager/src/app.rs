@@ -7,8 +7,10 @@ use std::{
 
 use jobbers_api::problem::{Code, Problem};
 use jobbers_common::{
-    engine::{Engine, boards::Boards},
-    queue::Retention,
+    draft::TaskDraft,
+    engine::{self, Engine, boards::Boards},
+    queue::{Config, Retention},
+    task::NewTask,
     time::Timestamp,
 };
 use tokio::sync::{Notify, Semaphore};
@@ -24,8 +26,17 @@ use jobbers_process::{
 };
 
 use crate::{
-    config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, known_tasks::KnownTasks, leases::Leases,
-    listeners::OpenAddress, live_config::LiveConfig, long_work::LongWork, meters::Meters, workflows::Definitions,
+    config::Config as ManagerConfig,
+    dead_letters::DeadLetters,
+    gauges::Gauges,
+    ids::Ids,
+    known_tasks::{Known, KnownTasks},
+    leases::Leases,
+    listeners::OpenAddress,
+    live_config::LiveConfig,
+    long_work::LongWork,
+    meters::Meters,
+    workflows::Definitions,
 };
 
 /// What a caller that waits counts, besides its request.
@@ -68,7 +79,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, url: String, shutdown: &Shutdown) -> Self {
+    pub(crate) fn new(config: &ManagerConfig, engine: Arc<dyn Engine>, url: String, shutdown: &Shutdown) -> Self {
         Self {
             live: LiveConfig::new(Arc::clone(&engine)),
             known: KnownTasks::new(Arc::clone(&engine)),
@@ -128,6 +139,24 @@ impl App {
     /// [`Code::Overloaded`] when as many wait as memory allows.
     pub(crate) fn wait_share(&self) -> Result<Share, Problem> {
         self.memory.take(Kind::Waiting, WAITING_BYTES).ok_or_else(overloaded)
+    }
+
+    /// The task that a draft becomes by this configuration, with its author's policy for crashes if a live worker has
+    /// registered it.
+    pub(crate) fn make_task_by(&self, config: &Config, known: Option<&Known>, mut draft: TaskDraft) -> NewTask {
+        let registered = known.and_then(|known| known.find(&draft.name, draft.version)?.described.as_deref());
+        if let Some(described) = registered {
+            draft.on_crash = described.spec.on_crash;
+        }
+        self.live.make_task(config, draft)
+    }
+
+    /// The same by what this manager knows now, for a task that was checked before or is refused by the store.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn make_task(&self, draft: TaskDraft) -> engine::Result<NewTask> {
+        Ok(self.make_task_by(&*self.live.current().await?, self.known.current().as_deref(), draft))
     }
 
     /// The store's time: ages are computed with the clock that set the times they are counted from.

@@ -56,6 +56,7 @@ mod sends;
 mod server;
 mod swagger_ui;
 mod taskstore;
+mod ticker;
 mod version;
 mod workflows;
 

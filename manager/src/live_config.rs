@@ -5,10 +5,12 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{Engine, Error, PutMode, Result},
-    name::{QueueName, RoleName, TaskName},
+    name::{QueueName, RoleName},
     queue::{Config, QueueConfig, RoleConfig},
     routing::QueueForbidden,
+    task::NewTask,
 };
 use jobbers_engines::config_cache::ConfigCache;
 use tokio::sync::watch;
@@ -117,27 +119,18 @@ impl LiveConfig {
         Err(too_busy())
     }
 
-    /// As [`ConfigCache::route`].
-    pub(crate) fn route(
-        &self,
-        config: &Config,
-        name: &TaskName,
-        version: u32,
-        parameter: impl FnOnce(&str) -> Option<String>,
-    ) -> QueueName {
-        self.cache.route(config, name, version, parameter)
+    /// As [`ConfigCache::make_task`].
+    pub(crate) fn make_task(&self, config: &Config, draft: TaskDraft) -> NewTask {
+        self.cache.make_task(config, draft)
     }
 
-    /// As [`ConfigCache::check_explicit`].
-    pub(crate) async fn check_explicit(
+    /// As [`ConfigCache::check_queue`].
+    pub(crate) async fn check_named_queue(
         &self,
         config: &Config,
-        name: &TaskName,
-        version: u32,
-        queue: &QueueName,
-        parameter: impl Fn(&str) -> Option<String>,
+        task: &NewTask,
     ) -> Result<Result<(), QueueForbidden>> {
-        self.cache.check_explicit(config, name, version, queue, parameter).await
+        self.cache.check_queue(config, task).await
     }
 }
 
@@ -162,29 +155,12 @@ pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::routing::{Route, RouteKey, Versions};
     use jobbers_law::model::ModelEngine;
 
     use super::*;
 
     fn queue(name: &str) -> QueueName {
         QueueName::new(name).unwrap()
-    }
-
-    #[tokio::test]
-    async fn round_robin_takes_turns_and_other_tasks_go_to_default() {
-        let engine = Arc::new(ModelEngine::with_system_clock());
-        for name in ["a", "b"] {
-            engine.put_queue(QueueConfig::new(queue(name)), PutMode::Create).await.unwrap();
-        }
-        let key = RouteKey { name: TaskName::new("t").unwrap(), versions: Versions::ALL };
-        let route = Route::RoundRobin { queues: vec![queue("a"), queue("b")] };
-        engine.put_route(key.clone(), route.into()).await.unwrap();
-        let live = LiveConfig::new(engine);
-        let config = live.current().await.unwrap();
-        let route = |name: &TaskName| live.route(&config, name, 1, |_| None).to_string();
-        assert_eq!([route(&key.name), route(&key.name), route(&key.name)], ["a", "b", "a"]);
-        assert_eq!(route(&TaskName::new("u").unwrap()), "default");
     }
 
     #[tokio::test]

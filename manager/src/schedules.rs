@@ -5,85 +5,43 @@
 //! [`jobbers_common::schedule::plan`] decides; this sleeps until the next slot, makes the task or the run and carries the
 //! step out. The tasks of a run are submitted as those of every run are, by [`crate::workflows`].
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream};
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{
         Error, Fire, Fired, IfBusy, Launch, Previous, Result, ScheduleEntry, StoredSchedule, Submitted,
         workflows::encode_workflow,
     },
     name::{NameError, ScheduleName, TaskId, WorkflowId},
-    routing::field_text,
     schedule::{Overlap, RunId, Schedule, SlotRefusal, Target},
-    task::{NewTask, Start},
-    template::TaskTemplate,
+    task::Start,
     time::Timestamp,
     workflow::Run,
 };
 
-use crate::{app::App, ids, meters::Sent, sends::Sends, workflows};
+use crate::{
+    app::App,
+    ids,
+    meters::Sent,
+    sends::Sends,
+    ticker::{self, READ_AT_ONCE, is_trouble},
+    workflows,
+};
 
-/// The most schedules that one look reads.
-const READ_AT_ONCE: usize = 100;
 /// The most schedules that are handled concurrently.
 const AT_A_TIME: usize = 16;
-/// The most looks without a pause.
-const LOOKS: usize = 100;
 
 /// Fires schedules until the manager stops. Looks at least once in `every`, for schedules that others changed.
 pub(crate) async fn run(app: Arc<App>, every: Duration) {
-    let mut trouble: Option<Error> = None;
-    let firing = async {
-        loop {
-            let looked = fire_due(&app).await;
-            let pause = match &looked {
-                Ok(pause) => pause.map_or(every, |pause| pause.min(every)),
-                Err(_) => every,
-            };
-            note_trouble(&mut trouble, looked.err());
-            // A change made here is handled at once.
-            tokio::time::timeout(pause, app.schedules_changed.notified()).await.ok();
-        }
-    };
+    let firing = ticker::repeat(("schedules", "fired"), every, &app.schedules_changed, || fire_due(&app));
     app.drain.run_until_cancelled(firing).await;
-}
-
-/// Logs what keeps schedules from being fired, once until it changes.
-fn note_trouble(before: &mut Option<Error>, now: Option<Error>) {
-    match (&now, &before) {
-        (None, Some(_)) => tracing::info!("schedules are fired again"),
-        (Some(error), before)
-            if before.as_ref().is_none_or(|it| std::mem::discriminant(it) != std::mem::discriminant(error)) =>
-        {
-            tracing::warn!(%error, "schedules can't be fired");
-        }
-        _ => {}
-    }
-    *before = now;
 }
 
 /// Handles all due schedules. Returns how long it is until the next one is due.
 async fn fire_due(app: &App) -> Result<Option<Duration>> {
-    for _ in 0..LOOKS {
-        let looked_at = Instant::now();
-        let looked = app.engine.due_schedules(READ_AT_ONCE).await?;
-        if looked.due.is_empty() {
-            let until = looked.next_at.map(|at| at.since(looked.now).saturating_sub(looked_at.elapsed()));
-            // Not too early: the store's clock decides what is due.
-            return Ok(until.map(|until| until + Duration::from_millis(1)));
-        }
-        let now = looked.now;
-        let attended = stream::iter(looked.due).map(|stored| attend(app, stored, now)).buffer_unordered(AT_A_TIME);
-        let failed: Vec<Error> = attended.filter_map(|done| async { done.err() }).collect().await;
-        if let Some(error) = failed.into_iter().next() {
-            return Err(error);
-        }
-    }
-    Ok(None)
+    let look = || app.engine.due_schedules(READ_AT_ONCE);
+    ticker::carry_out(look, AT_A_TIME, |stored, now| attend(app, stored, now)).await
 }
 
 /// Carries out everything due for a schedule, unless another manager changes it meanwhile.
@@ -203,7 +161,8 @@ async fn make_launch(app: &App, schedule: &Schedule, id: &str, start: Start, now
     match &schedule.target {
         Target::Task(template) => {
             let id = TaskId::new(id).map_err(illegal)?;
-            Ok(Launch::Task(Box::new(make_task(app, template, id, start).await?)))
+            let draft = TaskDraft::of_template(template, id, start);
+            Ok(Launch::Task(Box::new(app.make_task(draft).await?)))
         }
         Target::Workflow(template) => {
             let definition = encode_workflow(&template.graph)?;
@@ -249,20 +208,6 @@ async fn refuse(app: &App, revision: u64, entry: &ScheduleEntry, refusal: SlotRe
     Ok(Step::Next(Box::new(next)))
 }
 
-/// Whether the store, and not the task, is why a task could not be submitted.
-pub(crate) const fn is_trouble(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Unavailable { .. }
-            | Error::Full(_)
-            | Error::ReadOnly(_)
-            | Error::Schema { .. }
-            | Error::Corrupt(_)
-            | Error::Defect(_)
-            | Error::Config(_)
-    )
-}
-
 /// What was started on request.
 pub(crate) enum Started {
     /// A task.
@@ -287,23 +232,6 @@ pub(crate) async fn run_now(app: &App, stored: &StoredSchedule) -> Result<Option
         Launch::Task(_) => submitted.map(Started::Task),
         Launch::Workflow(run, _) => Some(Started::Workflow(*run)),
     })
-}
-
-/// The task of a template: routed, keyed and filled as a submission is.
-pub(crate) async fn make_task(app: &App, template: &TaskTemplate, id: TaskId, start: Start) -> Result<NewTask> {
-    let config = app.live.current().await?;
-    let parameters = template.payload();
-    let queue = template.queue.clone().unwrap_or_else(|| {
-        app.live.route(&config, &template.name, template.version, |field| field_text(&parameters, field))
-    });
-    let key = template.concurrency_key.clone().or_else(|| config.key_of(&queue, &parameters));
-    let mut task = template.new_task(id, queue, key, start);
-    let known = app.known.current();
-    if let Some(described) = known.as_ref().and_then(|known| known.find(&task.name, task.version)?.described.as_deref())
-    {
-        task.fill(described.spec.on_crash);
-    }
-    Ok(task)
 }
 
 #[cfg(test)]

@@ -5,15 +5,11 @@
 //! its record is changed by compare-and-set: of two managers at one step, one goes on. Nothing here decides when a task runs:
 //! that is the store's, by the tasks' dependencies.
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream};
 use jobbers_common::{
     dependency::Dependency,
+    draft::TaskDraft,
     engine::{
         Error, OnConflict, PutRun, Result, RunQuery, StoredRun, Submit, SubmittedHow, workflows::decode_workflow,
     },
@@ -26,14 +22,16 @@ use jobbers_common::{
 };
 use parking_lot::Mutex;
 
-use crate::{app::App, long_work::is_long, meters::Sent, schedules, sends::Sends};
+use crate::{
+    app::App,
+    long_work::is_long,
+    meters::Sent,
+    sends::Sends,
+    ticker::{self, READ_AT_ONCE, is_trouble},
+};
 
-/// Runs that one look reads at most.
-const READ_AT_ONCE: usize = 100;
 /// Runs that are attended to at a time.
 const AT_A_TIME: usize = 8;
-/// Looks without a pause at most.
-const LOOKS: usize = 100;
 /// Nodes of all definitions that are kept in memory at most, beside the latest one.
 const NODES_KEPT: usize = 20_000;
 
@@ -84,48 +82,14 @@ pub(crate) async fn definition(app: &App, run: &Run) -> Result<Option<Arc<Workfl
 
 /// Attends to runs until the manager stops.
 pub(crate) async fn run(app: Arc<App>, every: Duration) {
-    let mut is_in_trouble = false;
-    let moving = async {
-        loop {
-            let looked = attend_to_due(&app).await;
-            let pause = match looked {
-                Ok(pause) => {
-                    if std::mem::take(&mut is_in_trouble) {
-                        tracing::info!("workflows are moved on again");
-                    }
-                    pause.map_or(every, |pause| pause.min(every))
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut is_in_trouble, true) {
-                        tracing::warn!(%error, "workflows can't be moved on");
-                    }
-                    every
-                }
-            };
-            // A change made here is looked at once.
-            tokio::time::timeout(pause, app.workflows_changed.notified()).await.ok();
-        }
-    };
+    let moving = ticker::repeat(("workflows", "moved on"), every, &app.workflows_changed, || attend_to_due(&app));
     app.drain.run_until_cancelled(moving).await;
 }
 
 /// Attends to all runs that are due. Answers how long it is until the next one is.
 pub(crate) async fn attend_to_due(app: &App) -> Result<Option<Duration>> {
-    for _ in 0..LOOKS {
-        let looked_at = Instant::now();
-        let looked = app.engine.due_workflows(READ_AT_ONCE).await?;
-        if looked.due.is_empty() {
-            let until = looked.next_at.map(|at| at.since(looked.now).saturating_sub(looked_at.elapsed()));
-            return Ok(until.map(|until| until + Duration::from_millis(1)));
-        }
-        let now = looked.now;
-        let attended = stream::iter(looked.due).map(|stored| attend(app, stored, now)).buffer_unordered(AT_A_TIME);
-        let failed: Vec<Error> = attended.filter_map(|done| async { done.err() }).collect().await;
-        if let Some(error) = failed.into_iter().next() {
-            return Err(error);
-        }
-    }
-    Ok(None)
+    let look = || app.engine.due_workflows(READ_AT_ONCE);
+    ticker::carry_out(look, AT_A_TIME, |stored, now| attend(app, stored, now)).await
 }
 
 /// Does what is due of a run.
@@ -202,7 +166,7 @@ async fn piece(app: &App, run: &Run, workflow: &Workflow) -> Result<(Vec<NewTask
 /// those of earlier attempts that the store still knows, so that it can read their results.
 async fn make_task(app: &App, run: &Run, workflow: &Workflow, node: &Node) -> Result<NewTask> {
     let id = node_task_id(&run.id, &node.name);
-    let mut task = schedules::make_task(app, &node.task, id, Start::Now).await?;
+    let mut task = app.make_task(TaskDraft::of_template(&node.task, id, Start::Now)).await?;
     let dependency = |edge: &Edge| Dependency {
         on: node_task_id(&run.id, &workflow.nodes()[edge.on as usize].name),
         policy: edge.policy,
@@ -249,7 +213,7 @@ async fn submit_piece(app: &App, stored: StoredRun, workflow: &Workflow) -> Resu
                     sent.into_iter().zip(&submitted).filter(new).map(|(sent, task)| (sent, task.clone())).unzip();
                 app.meters.submitted(&sent, &new);
             }
-            Err(error) if schedules::is_trouble(&error) => return Err(error),
+            Err(error) if is_trouble(&error) => return Err(error),
             Err(error) => return refuse(app, run, revision, &error).await,
         }
     }

@@ -22,7 +22,6 @@
 //! ```
 
 mod answers;
-mod checked;
 mod connection;
 mod error;
 mod handle;
@@ -32,6 +31,7 @@ mod http;
 #[path = "client/without_http.rs"]
 mod http;
 mod leases;
+mod named;
 mod store;
 mod stored;
 pub(crate) mod submission;

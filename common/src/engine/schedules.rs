@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Due;
 use crate::{
     engine::{
         error::{Error, Result},
@@ -79,16 +80,8 @@ pub enum PutSchedule {
     Replace(u64),
 }
 
-/// What is due, as of one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DueSchedules {
-    /// The present, by the store's clock.
-    pub now: Timestamp,
-    /// The schedules that are due, the longest due first.
-    pub due: Vec<StoredSchedule>,
-    /// When the next one after these is due.
-    pub next_at: Option<Timestamp>,
-}
+/// Schedules with a slot to fire, or one to hold back.
+pub type DueSchedules = Due<StoredSchedule>;
 
 /// What a step starts.
 #[derive(Debug, Clone, PartialEq, Eq)]

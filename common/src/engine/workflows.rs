@@ -4,6 +4,7 @@
 //! are ordinary tasks; a manager reads how they stand with [`super::Engine::statuses`] and moves the run on by
 //! compare-and-set on its revision. So no manager is special, and a step that two of them make is made once.
 
+use super::Due;
 use crate::{
     engine::{
         error::{Error, Result},
@@ -46,16 +47,8 @@ pub struct RunQuery {
     pub limit: usize,
 }
 
-/// Runs with something to do, as of one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DueRuns {
-    /// The present, by the store's clock.
-    pub now: Timestamp,
-    /// The runs that are due, the longest due first.
-    pub due: Vec<StoredRun>,
-    /// When the next one after these is due.
-    pub next_at: Option<Timestamp>,
-}
+/// Runs with something to do.
+pub type DueRuns = Due<StoredRun>;
 
 /// How many runs there are by state, in the order of [`RunState::ALL`].
 pub type RunCounts = [u64; RunState::ALL.len()];

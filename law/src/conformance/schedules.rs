@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{
         Error, Fire, Fired, IfBusy, Launch, Previous, PruneRequest, PruneScope, PutMode, PutSchedule, ScheduleEntry,
         StoredSchedule, SubmittedHow,
@@ -15,7 +16,8 @@ use jobbers_common::{
     metadata::Metadata,
     name::{ScheduleName, TaskId, TaskName},
     policy::PolicyOverrides,
-    queue::{QueueConfig, Retention},
+    queue::{Config, QueueConfig, Retention},
+    routing::Turns,
     schedule::{CatchUp, Overlap, RunId, Schedule, Target, Timing},
     task::{NewTask, Priority, Start},
     template::TaskTemplate,
@@ -67,8 +69,8 @@ pub(super) async fn stored(f: &Fixture, name: &str) -> StoredSchedule {
 }
 
 fn task_of(entry: &ScheduleEntry, slot: Timestamp) -> NewTask {
-    let (template, id) = (template(), id(&entry.schedule.slot_id(slot)));
-    template.new_task(id, queue("default"), template.concurrency_key.clone(), Start::Now)
+    let draft = TaskDraft::of_template(&template(), id(&entry.schedule.slot_id(slot)), Start::Now);
+    draft.into_task(&Config::initial(), &Turns::default(), || 0)
 }
 
 /// The step for the next slot of a schedule, as a manager makes it.

@@ -11,6 +11,7 @@ use jobbers_api::problem::{Code, Problem};
 use jobbers_boards::BRIDGE_OWNER;
 use jobbers_common::{
     board::{BoardTask, BoardTime, Content, When},
+    draft::TaskDraft,
     engine::{
         Error, OnConflict, Result, Submit,
         boards::{ListTasks, Placed, Take, TakeOrder},
@@ -26,12 +27,7 @@ use super::{
     reply::{End, outcome},
     request::{Mark, mark, native_id, template, with_label},
 };
-use crate::{
-    api::check_templates,
-    meters::Sent,
-    schedules::{is_trouble, make_task},
-    sends::Sends,
-};
+use crate::{api::check_templates, meters::Sent, sends::Sends, ticker::is_trouble};
 
 /// A task of the board, and what is to be done with it.
 #[derive(Debug)]
@@ -215,7 +211,7 @@ impl Bridge {
         let mut tasks = Vec::with_capacity(wanted.len());
         for (id, template) in wanted {
             if self.held.get(&id).is_some_and(|held| held.ends_at > now) {
-                tasks.push(make_task(&self.app, &template, id, Start::Now).await?);
+                tasks.push(self.app.make_task(TaskDraft::of_template(&template, id, Start::Now)).await?);
             } else {
                 // This process was stopped for that long. The task is another bridge's.
                 self.held.remove(&id);

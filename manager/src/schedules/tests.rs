@@ -9,6 +9,7 @@ use jobbers_common::{
     queue::QueueConfig,
     schedule::{CatchUp, Timing, WorkflowTemplate},
     task::ClaimedTask,
+    template::TaskTemplate,
     time::ManualClock,
     workflow::{NewNode, RunState, Workflow},
 };

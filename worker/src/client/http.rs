@@ -15,6 +15,7 @@ use jobbers_api::{
     workflow::{WorkflowRequest, WorkflowView},
 };
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{Error, OnConflict, Submitted, SubmittedHow},
     name::{TaskId, WorkflowId},
     payload::Payload,
@@ -28,8 +29,8 @@ use serde_json::value::RawValue;
 
 use super::{
     answers::{Standing, Taken},
-    checked::{Checked, Named},
     error::SubmitError,
+    named::Named,
 };
 
 /// How often an unanswered request is sent.
@@ -74,7 +75,7 @@ impl Http {
         send(self.client.post(path).waiting(wait).json(body)).await
     }
 
-    pub(super) async fn submit(&self, batch: &[Checked], on_conflict: OnConflict) -> Result<Vec<Taken>, SubmitError> {
+    pub(super) async fn submit(&self, batch: &[TaskDraft], on_conflict: OnConflict) -> Result<Vec<Taken>, SubmitError> {
         let tasks = batch.iter().map(request_of).collect::<Result<_, _>>()?;
         let on_conflict = match on_conflict {
             OnConflict::Fail => None,
@@ -171,26 +172,26 @@ fn is_refusal(error: &SubmitError, codes: &[Code]) -> bool {
     matches!(error, SubmitError::Refused { code, .. } if codes.iter().any(|known| known.as_str() == code))
 }
 
-fn request_of(checked: &Checked) -> Result<TaskRequest<'_>, SubmitError> {
-    if !checked.parameters.is_json() {
-        let found = checked.parameters.content_type();
+fn request_of(draft: &TaskDraft) -> Result<TaskRequest<'_>, SubmitError> {
+    if !draft.parameters.is_json() {
+        let found = draft.parameters.content_type();
         return Err(SubmitError::Invalid(format!("the parameters are {found}; over HTTP they are JSON")));
     }
-    let parameters = serde_json::from_slice(&checked.parameters.bytes)
+    let parameters = serde_json::from_slice(&draft.parameters.bytes)
         .map_err(|error| SubmitError::Invalid(format!("the parameters are no JSON: {error}")))?;
-    let (delay, run_at) = match checked.start {
+    let (delay, run_at) = match draft.start {
         Start::Now => (None, None),
         Start::After(delay) => (Some(delay), None),
         Start::At(at) => (None, Some(Rfc3339(at))),
     };
     // A year that RFC 3339 can't write is the caller's mistake; as a part of the body, it would be an unsent request.
     serde_json::to_value(run_at).map_err(|error| SubmitError::Invalid(format!("the time: {error}")))?;
-    let unique = checked.unique.as_ref();
+    let unique = draft.unique.as_ref();
     Ok(TaskRequest {
-        id: Some(checked.id.clone()),
-        version: checked.version,
-        queue: checked.queue.clone(),
-        priority: (checked.priority != Priority::DEFAULT).then_some(checked.priority.get()),
+        id: Some(draft.id.clone()),
+        version: draft.version,
+        queue: draft.queue.clone(),
+        priority: (draft.priority != Priority::DEFAULT).then_some(draft.priority.get()),
         parameters: Some(parameters),
         delay,
         run_at,
@@ -198,13 +199,13 @@ fn request_of(checked: &Checked) -> Result<TaskRequest<'_>, SubmitError> {
         unique_for: unique.and_then(|unique| unique.span),
         unique_while: unique.map(|unique| unique.statuses.into()),
         on_duplicate: unique.map(|unique| unique.on_duplicate),
-        concurrency_key: checked.concurrency_key.clone(),
-        depends_on: checked.depends_on.iter().cloned().map(DependencyRequest).collect(),
-        signals: checked.signals.iter().cloned().map(SignalRequest).collect(),
-        spontaneous: checked.is_spontaneous,
-        ..TaskRequest::new(checked.name.clone())
-            .with_overrides(checked.overrides.clone())
-            .with_metadata(checked.metadata.clone())
+        concurrency_key: draft.concurrency_key.clone(),
+        depends_on: draft.depends_on.iter().cloned().map(DependencyRequest).collect(),
+        signals: draft.signals.iter().cloned().map(SignalRequest).collect(),
+        spontaneous: draft.is_spontaneous,
+        ..TaskRequest::new(draft.name.clone())
+            .with_overrides(draft.overrides.clone())
+            .with_metadata(draft.metadata.clone())
     })
 }
 
@@ -227,8 +228,7 @@ mod tests {
     use jobbers_common::{
         dependency::{Dependency, DependencyPolicy},
         label::{Label, Labels},
-        metadata::Metadata,
-        policy::{CrashPolicy, PolicyOverrides},
+        policy::PolicyOverrides,
         time::Timestamp,
         unique::{Unique, UniqueKey},
     };
@@ -240,28 +240,12 @@ mod tests {
 
     use super::*;
 
-    fn minimal() -> Checked {
-        Checked {
-            id: "a".parse().unwrap(),
-            name: "resize".parse().unwrap(),
-            version: 1,
-            queue: None,
-            priority: Priority::DEFAULT,
-            parameters: Payload::json(&b"null"[..]),
-            start: Start::Now,
-            overrides: PolicyOverrides::default(),
-            on_crash: CrashPolicy::default(),
-            unique: None,
-            concurrency_key: None,
-            metadata: Metadata::default(),
-            depends_on: Vec::new(),
-            signals: Vec::new(),
-            is_spontaneous: false,
-        }
+    fn minimal() -> TaskDraft {
+        TaskDraft::new("a".parse().unwrap(), "resize".parse().unwrap(), Payload::json(&b"null"[..]))
     }
 
-    fn written(checked: &Checked) -> String {
-        serde_json::to_string(&request_of(checked).unwrap()).unwrap()
+    fn written(draft: &TaskDraft) -> String {
+        serde_json::to_string(&request_of(draft).unwrap()).unwrap()
     }
 
     #[test]
@@ -269,13 +253,13 @@ mod tests {
         assert_eq!(written(&minimal()), r#"{"id":"a","name":"resize","version":1,"parameters":null}"#);
         let mut labels = Labels::default();
         labels.add(Label::new("team", "billing".to_owned()).unwrap()).unwrap();
-        let full = Checked {
+        let full = TaskDraft {
             queue: Some("images".parse().unwrap()),
             priority: Priority::new(7).unwrap(),
             parameters: Payload::json(&b"{\"n\": 1.0}"[..]),
             start: Start::After(Duration::from_secs(2)),
             overrides: PolicyOverrides { max_retries: Some(3), ..PolicyOverrides::default() },
-            unique: Some(Unique::new(UniqueKey::new("k").unwrap())),
+            unique: Some(Box::new(Unique::new(UniqueKey::new("k").unwrap()))),
             metadata: labels.into(),
             depends_on: vec![Dependency { on: "b".parse().unwrap(), policy: DependencyPolicy::RunOnError }],
             ..minimal()
@@ -293,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_time_that_can_t_be_written_is_invalid() {
-        let far = Checked { start: Start::At(Timestamp::from_micros(i64::MAX)), ..minimal() };
+        let far = TaskDraft { start: Start::At(Timestamp::from_micros(i64::MAX)), ..minimal() };
         assert!(matches!(request_of(&far), Err(SubmitError::Invalid(_))));
     }
 

@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{Engine, Error, OnConflict, Submit, Submitted},
     name::{QueueName, TaskId},
+    policy::CrashPolicy,
     queue::Config,
-    routing::field_text,
     task::{NewTask, Start},
     template::TaskTemplate,
 };
@@ -16,7 +17,6 @@ use opentelemetry::{Context, trace::TraceContextExt};
 
 use super::{
     answers::{Standing, Taken},
-    checked::Checked,
     error::SubmitError,
 };
 
@@ -34,11 +34,17 @@ impl Store {
         self.cache.engine()
     }
 
-    pub(super) async fn submit(&self, batch: Vec<Checked>, on_conflict: OnConflict) -> Result<Vec<Taken>, SubmitError> {
+    pub(super) async fn submit(
+        &self,
+        batch: Vec<TaskDraft>,
+        on_conflict: OnConflict,
+    ) -> Result<Vec<Taken>, SubmitError> {
         let config = self.cache.recent().await?;
         let mut tasks = Vec::with_capacity(batch.len());
-        for checked in batch {
-            tasks.push(self.task(&config, checked).await?);
+        for draft in batch {
+            let task = self.cache.make_task(&config, draft);
+            self.check_queue(&config, &task).await?;
+            tasks.push(task);
         }
         let spans = begin_sends(&mut tasks);
         let submitted = self.send(&config, tasks, on_conflict).await;
@@ -47,55 +53,27 @@ impl Store {
         Ok(submitted?.into_iter().map(Taken::from).collect())
     }
 
-    async fn task(&self, config: &Config, mut checked: Checked) -> Result<NewTask, SubmitError> {
-        let named = checked.queue.take();
-        let queue_is_explicit = named.is_some();
-        let queue = match named {
-            Some(queue) => {
-                self.check_explicit(config, &checked, &queue).await?;
-                queue
-            }
-            None => {
-                let parameter = |field: &str| field_text(&checked.parameters, field);
-                self.cache.route(config, &checked.name, checked.version, parameter)
-            }
-        };
-        let key_is_explicit = checked.concurrency_key.is_some();
-        let found = || config.key_of(&queue, &checked.parameters);
-        let concurrency_key = checked.concurrency_key.clone().or_else(found);
-        let mut task = NewTask {
-            concurrency_key,
-            key_is_explicit,
-            version: checked.version,
-            queue_is_explicit,
-            priority: checked.priority,
-            start: checked.start,
-            overrides: checked.overrides,
-            unique: checked.unique.map(Box::new),
-            depends_on: checked.depends_on,
-            signals: checked.signals,
-            is_spontaneous: checked.is_spontaneous,
-            metadata: checked.metadata,
-            ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
-        };
-        task.fill(checked.on_crash);
-        Ok(task)
+    /// Checks whether a submission may name its queue. Before refusing, it asks the store: the rule may be gone, and a
+    /// repeated submission may have been accepted before, which only the store knows.
+    async fn check_queue(&self, config: &Config, task: &NewTask) -> Result<(), SubmitError> {
+        match self.cache.check_queue(config, task).await? {
+            Err(forbidden) if self.engine().get(&task.id).await?.is_none() => Err(forbidden.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The task of a workflow's node, as a manager makes it.
-    pub(super) async fn node_task(&self, template: &TaskTemplate, id: TaskId) -> Result<NewTask, SubmitError> {
+    pub(super) async fn node_task(
+        &self,
+        template: &TaskTemplate,
+        id: TaskId,
+        on_crash: CrashPolicy,
+    ) -> Result<NewTask, SubmitError> {
         let config = self.cache.recent().await?;
-        let (parameters, TaskTemplate { name, version, .. }) = (template.payload(), template);
-        let parameter = |field: &str| field_text(&parameters, field);
-        let queue = match &template.queue {
-            Some(queue) => {
-                self.cache.check_explicit(&config, name, *version, queue, parameter).await??;
-                queue.clone()
-            }
-            None => self.cache.route(&config, name, *version, parameter),
-        };
-        let key = template.concurrency_key.clone().or_else(|| config.key_of(&queue, &parameters));
-        Ok(template.new_task(id, queue, key, Start::Now))
+        let draft = TaskDraft { on_crash, ..TaskDraft::of_template(template, id, Start::Now) };
+        let task = self.cache.make_task(&config, draft);
+        self.cache.check_queue(&config, &task).await??;
+        Ok(task)
     }
 
     /// Submits the tasks. If a rule chose a queue that has been deleted since the configuration was read, the rule is
@@ -119,24 +97,8 @@ impl Store {
 
     async fn route_again(&self, mut tasks: Vec<NewTask>) -> Result<Vec<NewTask>, Error> {
         let config = self.cache.fresh().await?;
-        for task in tasks.iter_mut().filter(|task| !task.queue_is_explicit) {
-            let parameter = |field: &str| field_text(&task.parameters, field);
-            task.queue = self.cache.route(&config, &task.name, task.version, parameter);
-            if !task.key_is_explicit {
-                task.concurrency_key = config.key_of(&task.queue, &task.parameters);
-            }
-        }
+        tasks.iter_mut().for_each(|task| self.cache.route_again(&config, task));
         Ok(tasks)
-    }
-
-    /// Checks whether a submission may name this queue. Before refusing, it asks the store: the rule may be gone, and a
-    /// repeated submission may have been accepted before, which only the store knows.
-    async fn check_explicit(&self, config: &Config, checked: &Checked, queue: &QueueName) -> Result<(), SubmitError> {
-        let parameter = |field: &str| field_text(&checked.parameters, field);
-        match self.cache.check_explicit(config, &checked.name, checked.version, queue, parameter).await? {
-            Err(forbidden) if self.engine().get(&checked.id).await?.is_none() => Err(forbidden.into()),
-            _ => Ok(()),
-        }
     }
 
     pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {

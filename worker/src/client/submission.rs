@@ -4,6 +4,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
+    draft::TaskDraft,
     gate::ConcurrencyKey,
     label::{Label, Labels},
     lifecycle::Status,
@@ -19,7 +20,6 @@ use jobbers_common::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    checked::Checked,
     connection::{Client, Way},
     error::SubmitError,
 };
@@ -362,7 +362,7 @@ impl<R> Submission<R> {
         self
     }
 
-    pub(super) fn check(self, client: &Client) -> Result<Checked, SubmitError> {
+    pub(super) fn check(self, client: &Client) -> Result<TaskDraft, SubmitError> {
         let parameters =
             self.parameters.map_err(|problem| SubmitError::Invalid(format!("the parameters: {problem}")))?;
         // A manager has its own setting and decides by that.
@@ -394,22 +394,23 @@ impl<R> Submission<R> {
             added.map_err(|error| SubmitError::Invalid(error.to_string()))?;
         }
         let priority = self.priority.unwrap_or(Priority::DEFAULT.get());
-        Ok(Checked {
-            id: TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?,
-            name: TaskName::new(self.name)?,
+        let id_is_chosen = self.id.is_some();
+        let id = TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?;
+        Ok(TaskDraft {
+            id_is_chosen,
             version: self.version,
             queue: self.queue.map(QueueName::new).transpose()?,
             priority: Priority::new(priority).ok_or_else(|| SubmitError::Invalid("a priority is 0 to 9".to_owned()))?,
-            parameters,
             start: self.start,
             overrides: self.overrides,
             on_crash: self.on_crash,
-            unique,
+            unique: unique.map(Box::new),
             concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
             metadata: labels.into(),
             depends_on,
             signals,
             is_spontaneous: self.is_spontaneous,
+            ..TaskDraft::new(id, TaskName::new(self.name)?, parameters)
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::{convert::Infallible, fmt::Display, time::Duration};
 
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{Error, OnConflict},
     name::{TaskId, WorkflowId},
     payload::Payload,
@@ -13,8 +14,8 @@ use serde_json::value::RawValue;
 
 use super::{
     answers::{Standing, Taken},
-    checked::{Checked, Named},
     error::SubmitError,
+    named::Named,
 };
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Http {
         match self.0 {}
     }
 
-    pub(super) async fn submit(&self, _: &[Checked], _: OnConflict) -> Result<Vec<Taken>, SubmitError> {
+    pub(super) async fn submit(&self, _: &[TaskDraft], _: OnConflict) -> Result<Vec<Taken>, SubmitError> {
         match self.0 {}
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jobbers_common::{
+    draft::TaskDraft,
     engine::{
         Engine, Error, OnConflict, PutRun, Submit,
         workflows::{encode_workflow, validate_ids},
@@ -21,10 +22,10 @@ use jobbers_common::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    checked::{Checked, Named},
     connection::{Client, Way},
     error::{ResultError, SubmitError},
     handle::PendingResult,
+    named::Named,
     store::Store,
 };
 use crate::{
@@ -162,9 +163,9 @@ async fn submit(store: &Store, named: Named) -> Result<(), SubmitError> {
     }
     let mut tasks = Vec::with_capacity(workflow.len());
     for node in workflow.nodes() {
-        let mut task = store.node_task(&node.task, node_task_id(&id, &node.name)).await?;
+        let author = on_crash.get(node.name.as_str()).copied().unwrap_or_default();
+        let mut task = store.node_task(&node.task, node_task_id(&id, &node.name), author).await?;
         task.depends_on = workflow.dependencies(&id, node);
-        task.fill(on_crash.get(node.name.as_str()).copied().unwrap_or_default());
         tasks.push(task);
     }
     for queue in tasks.iter().map(|task| &task.queue).collect::<BTreeSet<_>>() {
@@ -232,29 +233,29 @@ fn is_small(tasks: &[NewTask]) -> bool {
     tasks.len() <= MAX_BATCH && tasks.iter().map(|task| task.parameters.len()).sum::<usize>() <= MOST_BYTES
 }
 
-fn new_node(checked: Checked) -> Result<NewNode, SubmitError> {
-    let invalid = |rule: String| SubmitError::Invalid(format!("node {}: {rule}", checked.id));
-    if !checked.parameters.is_json() {
-        return Err(invalid(format!("parameters of a node are JSON, not {}", checked.parameters.content_type())));
+fn new_node(draft: TaskDraft) -> Result<NewNode, SubmitError> {
+    let invalid = |rule: String| SubmitError::Invalid(format!("node {}: {rule}", draft.id));
+    if !draft.parameters.is_json() {
+        return Err(invalid(format!("parameters of a node are JSON, not {}", draft.parameters.content_type())));
     }
     let parameters: Box<serde_json::value::RawValue> =
-        serde_json::from_slice(&checked.parameters.bytes).map_err(|error| invalid(error.to_string()))?;
+        serde_json::from_slice(&draft.parameters.bytes).map_err(|error| invalid(error.to_string()))?;
     let edge = |on: &TaskId| node_name(on.as_str());
     let depends_on =
-        checked.depends_on.iter().map(|it| Ok((edge(&it.on)?, it.policy))).collect::<Result<_, SubmitError>>()?;
+        draft.depends_on.iter().map(|it| Ok((edge(&it.on)?, it.policy))).collect::<Result<_, SubmitError>>()?;
     Ok(NewNode {
-        name: node_name(checked.id.as_str())?,
+        name: node_name(draft.id.as_str())?,
         task: TaskTemplate {
-            name: checked.name,
-            version: checked.version,
-            queue: checked.queue,
-            priority: checked.priority,
+            name: draft.name,
+            version: draft.version,
+            queue: draft.queue,
+            priority: draft.priority,
             parameters: parameters.into(),
-            concurrency_key: checked.concurrency_key,
-            metadata: checked.metadata,
-            signals: checked.signals,
-            is_spontaneous: checked.is_spontaneous,
-            overrides: checked.overrides,
+            concurrency_key: draft.concurrency_key,
+            metadata: draft.metadata,
+            signals: draft.signals,
+            is_spontaneous: draft.is_spontaneous,
+            overrides: draft.overrides,
         },
         depends_on,
     })

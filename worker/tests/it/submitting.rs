@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, Error, PutMode, SubmittedHow},
+    engine::{Engine, Error, PruneRequest, PruneScope, PutMode, SubmittedHow, TaskFilter},
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
@@ -61,6 +61,25 @@ async fn everything_said_of_a_submission_arrives() {
     assert_eq!((task.priority.get(), task.parameters), (7, Some(json(r#"{"to":"you"}"#))));
     assert_eq!(task.ready_at.since(task.submitted_at), Duration::from_secs(9));
     assert_eq!(submission.submit(&bench.client).await.unwrap().how, SubmittedHow::Existing);
+}
+
+/// As over HTTP: an id that this library made is sent by no client a second time.
+#[tokio::test]
+async fn a_pruned_task_is_remembered_if_its_client_chose_the_id() {
+    let bench = Bench::new();
+    let chosen = mail.with(to("you")).id("letter-1");
+    let made = mail.with(to("you"));
+    let mut ids = Vec::new();
+    for submission in [&chosen, &made] {
+        ids.push(submission.clone().submit(&bench.client).await.unwrap().id);
+    }
+    bench.engine.cancel(&ids).await.unwrap();
+    let all = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
+    let prune = PruneRequest { scope: all, limit: 10, dry_run: false, cursor: None };
+    assert_eq!(bench.engine.prune(prune).await.unwrap().removed, 2);
+    assert!(bench.engine.tombstone(&ids[0]).await.unwrap().is_some());
+    assert_eq!(bench.engine.tombstone(&ids[1]).await.unwrap(), None);
+    assert_eq!(chosen.submit(&bench.client).await.unwrap().how, SubmittedHow::Existing);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! The body is parsed once, into borrowed text; parameters are a slice of it. Queues and rules come from the snapshot
 //! ([`crate::live_config`]). Batches form in the engine, which shares one round trip or commit among all calls that
-//! arrive while the last one is under way.
+//! arrive while the last one is under way. What a task must be, [`check`] says.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -26,30 +26,23 @@ use jobbers_api::{
 };
 use jobbers_common::{
     dependency::Dependency,
+    draft::TaskDraft,
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
-    name::{QueueName, TaskId, TaskName},
-    payload::Payload,
-    queue::Config,
-    routing::field_text,
+    name::{QueueName, TaskId},
     task::NewTask,
-    template::TaskTemplate,
     time::Timestamp,
     trace::is_traceparent,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
+mod check;
+
+use self::check::Checker;
+pub(crate) use self::check::check_templates;
 use crate::{
-    app::App,
-    doors::Reach,
-    extract::JsonBytes,
-    ids,
-    known_tasks::{Described, Known},
-    long_work::Breaks,
-    meters::Sent,
-    problem::problems,
-    sends::Sends,
+    app::App, doors::Reach, extract::JsonBytes, ids, long_work::Breaks, meters::Sent, problem::problems, sends::Sends,
 };
 
 problems!(SubmitProblems: WITH_BODY, [
@@ -102,9 +95,7 @@ pub(crate) async fn submit(
     let (envelope, (requests, on_conflict, is_batch)) = request.read(&app, read).await?;
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
-    let config = app.live.current().await?;
-    let known = app.known.current();
-    let mut reader = RequestReader { app: &app, config, known, body, envelope: &envelope, on_conflict };
+    let mut reader = RequestReader { checker: Checker::new(&app).await?, body, envelope: &envelope, on_conflict };
     let mut breaks = Breaks::begin();
     let mut tasks = Vec::with_capacity(requests.len());
     let mut warnings = Vec::with_capacity(requests.len());
@@ -228,239 +219,64 @@ fn check_queues(queues: &[QueueName]) -> Result<()> {
 
 /// Turns each request of a submission into a task.
 struct RequestReader<'a> {
-    app: &'a App,
-    config: Arc<Config>,
-    known: Option<Arc<Known>>,
+    checker: Checker<'a>,
     body: &'a Bytes,
     envelope: &'a Envelope<'a>,
     on_conflict: OnConflict,
 }
 
 impl RequestReader<'_> {
-    async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Vec<WarningView>)> {
+    async fn task(&mut self, index: usize, request: TaskRequest<'_>) -> Result<(NewTask, Vec<WarningView>)> {
+        let task = self.checker.make_task(self.draft(index, request)?);
+        match self.checker.check(&task).await {
+            Ok(warnings) => Ok((task, warnings)),
+            Err(_) if self.is_taken(&task).await? => Ok((task, Vec::new())),
+            Err(problem) => {
+                // A queue that does not exist is the better reason; otherwise the store finds it.
+                self.checker.app().live.check_queue(&task.queue).await?;
+                Err(problem)
+            }
+        }
+    }
+
+    fn draft(&self, index: usize, mut request: TaskRequest<'_>) -> Result<TaskDraft> {
         request.check_id()?;
-        let parameters = request.payload(self.body, self.app.max_payload_bytes)?;
+        let app = self.checker.app();
+        let parameters = request.payload(self.body, app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
         let (depends_on, signals, metadata) = (request.depends_on(), request.signals(), request.metadata());
-        let is_spontaneous = request.spontaneous;
-        let queue_is_explicit = request.queue.is_some();
-        let queue = match request.queue {
-            Some(queue) => queue,
-            None => self
-                .app
-                .live
-                .route(&self.config, &request.name, request.version, |field| field_text(&parameters, field)),
-        };
-        let key_is_explicit = request.concurrency_key.is_some();
-        let concurrency_key = request.concurrency_key.or_else(|| self.config.key_of(&queue, &parameters));
         // A key distinguishes requests without ids: a task with its own id is the same under every key.
         let request_digest = if request.id.is_some() { None } else { self.envelope.request_digest };
         let given = request.id.or_else(|| self.envelope.key.map(|key| ids::derived(key, index)));
-        let judged = match queue_is_explicit {
-            true => self.check_explicit(&request.name, request.version, &queue, &parameters).await,
-            false => Ok(()),
-        };
-        let judged = match judged {
-            Ok(()) => self.check_size(&queue, &parameters).await,
-            Err(problem) => Err(problem),
-        };
-        let judged = match judged {
-            // No worker has to know it.
-            Ok(()) if is_spontaneous => Ok(Vec::new()),
-            Ok(()) => self.judge(&request.name, request.version, &queue, &parameters).await,
-            Err(problem) => Err(problem),
-        };
-        let warnings = match judged {
-            Ok(warnings) => warnings,
-            Err(_) if self.is_taken(given.as_ref()).await? => Vec::new(),
-            Err(problem) => {
-                // A queue that does not exist is the better reason; otherwise the store finds it.
-                self.app.live.check_queue(&queue).await?;
-                return Err(problem);
-            }
-        };
-        let mut task = NewTask {
+        Ok(TaskDraft {
             id_is_chosen: given.is_some(),
-            id: given.unwrap_or_else(|| self.app.ids.next()),
-            name: request.name,
             version: request.version,
-            queue,
-            queue_is_explicit,
+            queue: request.queue,
             priority,
-            parameters,
             start,
             overrides,
-            said: None,
             unique,
-            concurrency_key,
-            key_is_explicit,
+            concurrency_key: request.concurrency_key,
             depends_on,
             signals,
-            is_spontaneous,
+            is_spontaneous: request.spontaneous,
             metadata,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
-        };
-        if let Some(described) = self.described(&task.name, task.version) {
-            task.fill(described.spec.on_crash);
-        }
-        Ok((task, warnings))
+            ..TaskDraft::new(given.unwrap_or_else(|| app.ids.next()), request.name, parameters)
+        })
     }
 
     /// Whether a task with this id exists, so that a task refused today may have been accepted before: then the store
     /// decides whether it is the same submission, and answers as it did.
-    async fn is_taken(&self, id: Option<&TaskId>) -> Result<bool> {
-        match id {
-            // A task that replaces another must fit like any other.
-            Some(id) if self.on_conflict != OnConflict::Replace => {
-                Ok(self.app.engine.get(id).await?.is_some() || self.app.engine.tombstone(id).await?.is_some())
-            }
-            _ => Ok(false),
+    async fn is_taken(&self, task: &NewTask) -> Result<bool> {
+        // A task that replaces another must fit like any other.
+        if !task.id_is_chosen || self.on_conflict == OnConflict::Replace {
+            return Ok(false);
         }
-    }
-
-    /// Whether the queue could ever hold the parameters. Before refusing, it asks the store, because the limit may have
-    /// changed.
-    async fn check_size(&self, queue: &QueueName, parameters: &Payload) -> Result<()> {
-        let exceeded =
-            |config: &Config| config.queues.get(queue)?.max_bytes.filter(|most| parameters.len() as u64 > *most);
-        if exceeded(&self.config).is_none() {
-            return Ok(());
-        }
-        match exceeded(&*self.app.live.fresh().await?) {
-            Some(most) => {
-                let detail =
-                    format!("queue {queue} holds at most {most} bytes, and the parameters are {}", parameters.len());
-                Err(Problem::new(Code::PayloadTooLarge, detail).at("/parameters"))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the routing rules let this task name this queue.
-    async fn check_explicit(
-        &self,
-        name: &TaskName,
-        version: u32,
-        queue: &QueueName,
-        parameters: &Payload,
-    ) -> Result<()> {
-        let parameter = |field: &str| field_text(parameters, field);
-        let checked = self.app.live.check_explicit(&self.config, name, version, queue, parameter).await?;
-        checked.map_err(|forbidden| Problem::new(Code::QueueForbidden, forbidden.to_string()).at("/queue"))
-    }
-
-    /// What live workers registered about a task.
-    fn described(&self, name: &TaskName, version: u32) -> Option<&Described> {
-        self.known.as_ref()?.find(name, version)?.described.as_deref()
-    }
-
-    /// Whether a worker could run it, and whether its parameters fit. Gives no warning before this manager has read the
-    /// workers, unless the queue is strict.
-    async fn judge(
-        &mut self,
-        name: &TaskName,
-        version: u32,
-        queue: &QueueName,
-        parameters: &Payload,
-    ) -> Result<Vec<WarningView>> {
-        let served = |known: &Known| known.is_served(name, version, queue);
-        let mut is_served = self.known.as_deref().is_none_or(served);
-        let strict = self.config.queues.get(queue).is_some_and(|queue| queue.strict);
-        // The snapshot may be older than the worker.
-        let newer = match (strict, is_served) {
-            (true, _) if !is_served || self.known.is_none() => Some(self.app.known.fresh().await?),
-            // A warning is advice: a store that can't list the workers must not cause a refusal of the task.
-            (false, false) => self.app.known.recent().await.ok(),
-            _ => None,
-        };
-        if let Some(known) = newer {
-            is_served = served(&known);
-            self.known = Some(known);
-        }
-        let mut warnings = Vec::new();
-        if let Some(described) = self.described(name, version) {
-            if let Some(first) = described.unchecked.first() {
-                let detail = format!("the schema of {name}@{version} holds in part: {first}");
-                warnings.push(WarningView { code: "schema_unchecked".into(), detail });
-            }
-            let checked = described.check(parameters, &self.app.long_work).await;
-            let is_unchecked = checked.map_err(|mismatch| {
-                let pointer = format!("/parameters{}", mismatch.pointer);
-                Problem::new(Code::SchemaMismatch, mismatch.detail_with_place()).at(pointer)
-            })?;
-            if is_unchecked {
-                let detail = format!(
-                    "the schema of {name}@{version} takes too long with these parameters; they are not checked"
-                );
-                warnings.push(WarningView { code: "schema_unchecked".into(), detail });
-            }
-        }
-        if is_served {
-            return Ok(warnings);
-        }
-        let detail = format!("no live worker that claims from queue {queue} can run {name}@{version}");
-        if strict {
-            return Err(Problem::new(Code::NoWorker, format!("{detail}, and the queue is strict")).at("/name"));
-        }
-        warnings.push(WarningView { code: "no_worker".into(), detail });
-        Ok(warnings)
-    }
-}
-
-/// Checks tasks that are submitted later as a submission is: their sizes, queues and parameters, and whether a worker could
-/// run them. Answers what may be wrong with them.
-///
-/// # Errors
-/// The first problem, with the place of its task.
-pub(crate) async fn check_templates(
-    app: &App,
-    templates: impl Iterator<Item = &TaskTemplate>,
-) -> Result<Vec<WarningView>, (usize, Problem)> {
-    let config = app.live.current().await.map_err(|error| (0, error.into()))?;
-    let (body, envelope) = (Bytes::new(), Envelope { key: None, request_digest: None, trace: None });
-    let on_conflict = OnConflict::Fail;
-    let mut reader =
-        RequestReader { app, config, known: app.known.current(), body: &body, envelope: &envelope, on_conflict };
-    let (mut warnings, mut queues) = (Vec::new(), HashSet::new());
-    let (mut details, mut breaks) = (HashSet::new(), Breaks::begin());
-    for (index, template) in templates.enumerate() {
-        let checked = reader.check_template(template, &mut queues).await.map_err(|problem| (index, problem))?;
-        warnings.extend(checked.into_iter().filter(|warning: &WarningView| details.insert(warning.detail.clone())));
-        breaks.take_if_due().await;
-    }
-    Ok(warnings)
-}
-
-impl RequestReader<'_> {
-    async fn check_template(
-        &mut self,
-        template: &TaskTemplate,
-        queues: &mut HashSet<QueueName>,
-    ) -> Result<Vec<WarningView>> {
-        let parameters = template.payload();
-        if parameters.len() > self.app.max_payload_bytes {
-            let detail = format!("parameters: at most {} bytes, not {}", self.app.max_payload_bytes, parameters.len());
-            return Err(Problem::new(Code::PayloadTooLarge, detail).at("/parameters"));
-        }
-        let (name, version) = (&template.name, template.version);
-        let queue = match &template.queue {
-            Some(queue) => queue.clone(),
-            None => self.app.live.route(&self.config, name, version, |field| field_text(&parameters, field)),
-        };
-        if !queues.contains(&queue) {
-            self.app.live.check_queue(&queue).await.map_err(|error| Problem::from(error).at("/queue"))?;
-            queues.insert(queue.clone());
-        }
-        if template.queue.is_some() {
-            self.check_explicit(name, version, &queue, &parameters).await?;
-        }
-        self.check_size(&queue, &parameters).await?;
-        if template.is_spontaneous {
-            return Ok(Vec::new());
-        }
-        self.judge(name, version, &queue, &parameters).await
+        let engine = &self.checker.app().engine;
+        Ok(engine.get(&task.id).await?.is_some() || engine.tombstone(&task.id).await?.is_some())
     }
 }
 

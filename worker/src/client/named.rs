@@ -1,0 +1,15 @@
+//! A workflow with names for its nodes, as it is sent.
+
+use jobbers_common::{
+    draft::TaskDraft,
+    name::{WorkflowId, WorkflowName},
+};
+
+/// A workflow with names for its nodes.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) id: WorkflowId,
+    pub(super) name: Option<WorkflowName>,
+    /// Each as a task: its id is the node's name, and its dependencies are names of nodes.
+    pub(super) nodes: Vec<TaskDraft>,
+}
