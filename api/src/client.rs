@@ -1,4 +1,4 @@
-//! A client of the API: it builds requests, follows a manager that names another one, and reads problems.
+//! A client of the API: it builds requests, sends them, and reads problems.
 //!
 //! It sends each request once, because only the caller knows whether it may be repeated. Answers stay bytes until they are
 //! read, so that a program can pass on exactly what the manager sent.
@@ -10,7 +10,7 @@ mod tls_files;
 use std::{error::Error as _, fmt::Display, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -22,8 +22,6 @@ pub use self::{
 pub use crate::path::path;
 use crate::problem::ProblemBody;
 
-/// How often managers may redirect a request to each other: the keeper of the archive may change at that moment.
-const MOST_HOPS: usize = 4;
 /// How long it may take to answer, beyond what the request itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -43,16 +41,6 @@ pub enum Error {
     Unreachable {
         /// Where it was asked.
         url: String,
-        /// What happened.
-        reason: String,
-    },
-    /// The manager names another one, which does not answer.
-    #[error("the manager at {url} sends this to the one at {keeper}, which does not answer: {reason}")]
-    Elsewhere {
-        /// Where it was asked.
-        url: String,
-        /// Where it was sent.
-        keeper: String,
         /// What happened.
         reason: String,
     },
@@ -163,28 +151,9 @@ impl Client {
         self.call(Method::POST, path)
     }
 
-    /// Sends a request, and sends it again to the manager that the answer names: the one that keeps the dead letters. A
-    /// login of this manager's address, or a key, does not go to another one.
-    async fn follow(&self, mut request: Request) -> Result<Response, Error> {
-        for _ in 0..=MOST_HOPS {
-            let (again, url) = (request.try_clone(), request.url().clone());
-            let http = self.http.client_of(&url).map_err(|reason| self.unreachable_at(Some(&url), reason))?;
-            let response = http.execute(request).await.map_err(|error| self.unreachable(&error))?;
-            if !matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
-                return Ok(response);
-            }
-            let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
-            let next = location.and_then(|location| url.join(location).ok());
-            let (Some(mut again), Some(next)) = (again, next) else {
-                return Err(self.foreign(None, "it sends us on, but not where to"));
-            };
-            if next.origin() != url.origin() {
-                again.headers_mut().remove(header::AUTHORIZATION);
-            }
-            *again.url_mut() = next;
-            request = again;
-        }
-        Err(self.foreign(None, "it sends us in a circle"))
+    async fn execute(&self, request: Request) -> Result<Response, Error> {
+        let http = self.http.client_of(request.url()).map_err(|reason| self.unreachable_because(reason))?;
+        http.execute(request).await.map_err(|error| self.unreachable(&error))
     }
 
     fn foreign(&self, status: Option<StatusCode>, reason: &str) -> Error {
@@ -202,17 +171,11 @@ impl Client {
         if error.is_timeout() {
             reason = "it took too long to answer".to_owned();
         }
-        self.unreachable_at(error.url(), reason)
+        self.unreachable_because(reason)
     }
 
-    fn unreachable_at(&self, url: Option<&Url>, reason: String) -> Error {
-        // Another manager that this one sent us to, since that one keeps the dead letters.
-        let here = Url::parse(&self.base).map(|base| base.origin());
-        let elsewhere = url.map(Url::origin).filter(|origin| here.as_ref().is_ok_and(|here| here != origin));
-        match elsewhere.map(|origin| origin.ascii_serialization()) {
-            Some(keeper) => Error::Elsewhere { url: self.base.clone(), keeper, reason },
-            None => Error::Unreachable { url: self.base.clone(), reason },
-        }
+    fn unreachable_because(&self, reason: String) -> Error {
+        Error::Unreachable { url: self.base.clone(), reason }
     }
 
     async fn refusal(&self, response: Response) -> Error {
@@ -255,6 +218,18 @@ impl Call<'_> {
         Self { request: self.request.header(name, value), ..self }
     }
 
+    /// With these headers, in place of those of the same names.
+    #[must_use]
+    pub fn headers(self, headers: HeaderMap) -> Self {
+        Self { request: self.request.headers(headers), ..self }
+    }
+
+    /// With these bytes as its body.
+    #[must_use]
+    pub fn body(self, body: Bytes) -> Self {
+        Self { request: self.request.body(body), ..self }
+    }
+
     /// For a request that asks the manager to wait so long before it answers.
     #[must_use]
     pub fn waiting(self, wait: Duration) -> Self {
@@ -273,7 +248,7 @@ impl Call<'_> {
     /// [`Error`] without an answer, with one that is not a manager's, or with a refusal.
     pub async fn send(self) -> Result<Answer, Error> {
         let request = self.request.build().map_err(|error| self.client.unreachable(&error))?;
-        let response = self.client.follow(request).await?;
+        let response = self.client.execute(request).await?;
         let status = response.status();
         if !status.is_success() {
             return Err(self.client.refusal(response).await);
@@ -281,6 +256,15 @@ impl Call<'_> {
         let etag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
         let body = response.bytes().await.map_err(|error| self.client.unreachable(&error))?;
         Ok(Answer { status, etag, body, base: self.client.base.clone() })
+    }
+
+    /// Sends it, and returns the answer as it comes, whatever its status: its body is not read yet.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] without an answer.
+    pub async fn exchange(self) -> Result<Response, Error> {
+        let request = self.request.build().map_err(|error| self.client.unreachable(&error))?;
+        self.client.execute(request).await
     }
 }
 
@@ -380,20 +364,6 @@ mod tests {
         assert!(connected.is_err(), "nothing was sent");
     }
 
-    #[tokio::test]
-    async fn an_error_names_the_manager_that_did_not_answer() {
-        let [first, keeper] =
-            [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
-        let (asked, gone) = (first.local_addr().unwrap(), keeper.local_addr().unwrap());
-        drop(keeper);
-        let sends_on = format!("HTTP/1.1 307 X\r\nlocation: http://{gone}/\r\ncontent-length: 0\r\n\r\n");
-        let first = tokio::spawn(answer_once(first, sends_on));
-        let client = Client::new(&asked.to_string(), "test").unwrap();
-        let error = client.get("/dead-letter-queue").send().await.unwrap_err();
-        first.await.unwrap();
-        assert!(matches!(&error, Error::Elsewhere { keeper, .. } if *keeper == format!("http://{gone}")), "{error}");
-    }
-
     /// Answers one request and returns its head.
     async fn answer_once(listener: TcpListener, answer: String) -> String {
         let (mut connection, _) = listener.accept().await.unwrap();
@@ -406,36 +376,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_login_is_not_sent_on_to_another_manager() {
-        let [first, keeper] =
+    async fn no_answer_leads_a_client_to_another_address() {
+        let [first, other] =
             [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
-        let (asked, named) = (first.local_addr().unwrap(), keeper.local_addr().unwrap());
-        let sends_on =
-            format!("HTTP/1.1 307 X\r\nlocation: http://{named}/dead-letter-queue\r\ncontent-length: 0\r\n\r\n");
-        let first = tokio::spawn(answer_once(first, sends_on));
-        let keeper = tokio::spawn(answer_once(keeper, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_owned()));
+        let (asked, named) = (first.local_addr().unwrap(), other.local_addr().unwrap());
+        let redirect = format!("HTTP/1.1 307 X\r\nlocation: http://{named}/tasks\r\ncontent-length: 0\r\n\r\n");
+        let first = tokio::spawn(answer_once(first, redirect));
         let client = Client::new(&format!("http://user:secret@{asked}"), "test").unwrap();
-        client.get("/dead-letter-queue").send().await.unwrap();
-        let (first, keeper) = (first.await.unwrap(), keeper.await.unwrap());
-        assert!(first.contains("authorization: basic"), "{first}");
-        assert!(keeper.starts_with("get /dead-letter-queue ") && !keeper.contains("authorization"), "{keeper}");
+        let error = client.get("/tasks").send().await.unwrap_err();
+        assert!(matches!(error, Error::Foreign { status: Some(StatusCode::TEMPORARY_REDIRECT), .. }), "{error}");
+        assert!(first.await.unwrap().contains("authorization: basic"));
+        let connected = tokio::time::timeout(Duration::ZERO, other.accept()).await;
+        assert!(connected.is_err(), "the login went nowhere else");
     }
 
     #[tokio::test]
-    async fn a_key_is_sent_in_place_of_a_login_and_not_to_another_manager() {
-        let [first, keeper] =
-            [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
-        let (asked, named) = (first.local_addr().unwrap(), keeper.local_addr().unwrap());
-        let sends_on =
-            format!("HTTP/1.1 307 X\r\nlocation: http://{named}/dead-letter-queue\r\ncontent-length: 0\r\n\r\n");
-        let first = tokio::spawn(answer_once(first, sends_on));
-        let keeper = tokio::spawn(answer_once(keeper, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_owned()));
+    async fn a_key_is_sent_in_place_of_a_login() {
+        let manager = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let asked = manager.local_addr().unwrap();
+        let manager = tokio::spawn(answer_once(manager, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_owned()));
         let text = format!("jb_0123456789_{}", "0".repeat(56));
         let client = Client::new(&format!("http://user:secret@{asked}"), "test").unwrap();
-        client.with_key(Some(ClientKey::new(&text).unwrap())).get("/dead-letter-queue").send().await.unwrap();
-        let (first, keeper) = (first.await.unwrap(), keeper.await.unwrap());
-        assert!(first.contains(&format!("authorization: bearer {text}\r\n")) && !first.contains("basic"), "{first}");
-        assert!(!keeper.contains("authorization"), "{keeper}");
+        client.with_key(Some(ClientKey::new(&text).unwrap())).get("/tasks").send().await.unwrap();
+        let head = manager.await.unwrap();
+        assert!(head.contains(&format!("authorization: bearer {text}\r\n")) && !head.contains("basic"), "{head}");
     }
 
     #[test]

@@ -10,8 +10,7 @@ use std::{
     time::Duration,
 };
 
-use http::header::AUTHORIZATION;
-use jobbers_api::client::ClientKey;
+use jobbers_api::client::{Client, ClientKey};
 use jobbers_archive::Examined;
 use jobbers_common::{
     engine::{
@@ -412,14 +411,11 @@ fn url_of(duty: &Duty) -> Option<String> {
 }
 
 async fn ask(url: &str) -> Option<Value> {
-    let client = jobbers_api::client::http_client_for(url).timeout(PATIENCE).build().ok()?;
-    let mut request = client.get(format!("{url}/health/ready"));
     // Without a key a manager that asks for one says only whether it is ready.
-    if let Some(key) = client_key::of_environment().ok().flatten().and_then(|text| ClientKey::new(&text).ok()) {
-        request = request.header(AUTHORIZATION, key.header().clone());
-    }
-    let answer = request.send().await.ok()?;
-    serde_json::from_slice(&answer.bytes().await.ok()?).ok()
+    let key = client_key::of_environment().ok().flatten().and_then(|text| ClientKey::new(&text).ok());
+    let client = Client::new(url, concat!("jobbers-cli/", env!("CARGO_PKG_VERSION"))).ok()?.with_key(key);
+    let asked = async { client.get("/health/ready").exchange().await.ok()?.bytes().await.ok() };
+    serde_json::from_slice(&tokio::time::timeout(PATIENCE, asked).await.ok()??).ok()
 }
 
 /// Whether the keeper of the archive and this program are of one version. A worker's version is its program's own, which

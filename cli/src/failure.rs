@@ -22,16 +22,6 @@ pub enum Failure {
         /// What happened.
         reason: String,
     },
-    /// The manager names another one, who does not answer.
-    #[error("the manager at {url} sends this to the one at {keeper}, which does not answer ({reason})")]
-    Elsewhere {
-        /// Where it was asked.
-        url: String,
-        /// Where it was sent.
-        keeper: String,
-        /// What happened.
-        reason: String,
-    },
     /// The answer is not a manager's, or one of another version.
     #[error("{url} answers, but not as a manager does: {reason}")]
     Foreign {
@@ -77,7 +67,6 @@ impl From<client::Error> for Failure {
         match error {
             client::Error::Address { .. } => Self::Usage(error.to_string()),
             client::Error::Unreachable { url, reason } => Self::Unreachable { url, reason },
-            client::Error::Elsewhere { url, keeper, reason } => Self::Elsewhere { url, keeper, reason },
             client::Error::Foreign { url, reason, .. } => Self::Foreign { url, reason },
             client::Error::Refused { status, code, detail, retry_after, .. } => {
                 let detail = match retry_after {
@@ -96,7 +85,7 @@ impl Failure {
     /// Whether a restart of the manager may end the failure.
     #[must_use]
     pub const fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Elsewhere { .. } | Self::Refused { status: 503, .. })
+        matches!(self, Self::Unreachable { .. } | Self::Refused { status: 503, .. })
     }
 
     /// Its exit code.
@@ -108,9 +97,7 @@ impl Failure {
             Self::NoInput { .. } => exit::NO_INPUT,
             Self::Output(_) => exit::IO,
             Self::Config(_) => exit::CONFIG,
-            Self::Unreachable { .. } | Self::Elsewhere { .. } | Self::Foreign { .. } | Self::Unavailable(_) => {
-                exit::UNAVAILABLE
-            }
+            Self::Unreachable { .. } | Self::Foreign { .. } | Self::Unavailable(_) => exit::UNAVAILABLE,
             Self::Refused { status, .. } if *status == 503 => exit::UNAVAILABLE,
             Self::Refused { status, .. } if *status >= 500 => exit::INTERNAL,
             Self::Refused { .. } | Self::Negative(_) => exit::FAILURE,

@@ -185,7 +185,7 @@ pub struct DeadLetterArgs {
 /// Under which names a manager is reached.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct NameArgs {
-    /// Where other managers redirect requests for dead letters [default: the address listened on]
+    /// Where other managers ask for dead letters, with ?ca=FILE for an authority of your own [default: the address listened on]
     #[arg(long, env = "MANAGER_ADVERTISE_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advertise_url: Option<String>,
@@ -266,7 +266,7 @@ pub struct Config {
     pub dlq_retention: Duration,
     /// How many dead letters are kept at most; 0 does not limit them. Handled ones are deleted first.
     pub dlq_max_letters: u64,
-    /// Where other managers redirect requests for dead letters; empty is the address listened on.
+    /// Where other managers ask for dead letters; empty is the address listened on.
     pub advertise_url: String,
     /// Host names accepted by a manager on loopback besides localhost; `*` for any.
     pub allowed_hosts: Vec<String>,
@@ -478,7 +478,10 @@ impl Default for Config {
     }
 }
 
-/// Whether clients can be redirected there: paths are appended to it.
+/// What an address may name behind its `?`: files of other managers, which they read when they ask there.
+const FILES: [&str; 3] = ["ca", "cert", "key"];
+
+/// Whether other managers can ask there.
 fn check_url(text: &str) -> Result<(), &'static str> {
     let url: Uri = text.parse().map_err(|_| "is no URL; write http://HOST:PORT")?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {
@@ -488,8 +491,15 @@ fn check_url(text: &str) -> Result<(), &'static str> {
     if host.is_empty() || host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified()) {
         return Err("names no host that can be reached");
     }
-    if url.query().is_some() || text.contains('#') {
-        return Err("has a query or a fragment, behind which no path can stand");
+    if text.contains('#') {
+        return Err("has a fragment, behind which no path can stand");
+    }
+    let mut named = url.query().into_iter().flat_map(|query| query.split('&')).map(|pair| pair.split_once('='));
+    if !named.all(|pair| pair.is_some_and(|(name, file)| FILES.contains(&name) && !file.is_empty())) {
+        return Err("may have ?ca=FILE, ?cert=FILE and ?key=FILE behind it, and nothing else");
+    }
+    if url.query().is_some() && url.scheme_str() != Some("https") {
+        return Err("must begin with https:// to name files of TLS");
     }
     if text.len() > MAX_URL_BYTES { Err("is over 512 bytes") } else { Ok(()) }
 }
@@ -609,11 +619,15 @@ mod tests {
         for everywhere in ["0.0.0.0:8000", "[::]:8000"] {
             assert_eq!(url(everywhere), format!("http://{name}:8000"));
         }
-        for fine in ["http://10.0.0.1:8000", "https://jobs.example.org/manager/", "http://[::1]:8000"] {
+        let private = "https://jobs.example.org:8000?ca=/etc/ca.pem&cert=/etc/m.pem&key=/etc/m.key";
+        for fine in ["http://10.0.0.1:8000", "https://jobs.example.org/manager/", "http://[::1]:8000", private] {
             assert_eq!(load(&["--advertise-url", fine]).unwrap().url("0.0.0.0:1".parse().unwrap()), fine);
         }
         let long = format!("http://{}", "x".repeat(600));
-        for bad in ["jobs:8000", "ftp://jobs", "http://", "http://0.0.0.0:8000", "http://a?b", "http://a#b", &long] {
+        let bad = ["jobs:8000", "ftp://jobs", "http://", "http://0.0.0.0:8000", "http://a#b", &long];
+        for bad in
+            bad.into_iter().chain(["http://a?ca=b", "https://a?b", "https://a?ca", "https://a?ca=", "https://a?x=y"])
+        {
             let error = load(&["--advertise-url", bad]).unwrap_err().to_string();
             assert!(error.contains("advertise_url"), "{bad}: {error}");
         }

@@ -1,7 +1,7 @@
 //! Dead letters: this manager's part in keeping them.
 //!
 //! One manager at a time keeps the archive; which one, a duty in the store says ([`keeper`]). That one moves what the
-//! store's outbox holds into the archive, and sends letters again ([`sender`]); the others redirect requests to it.
+//! store's outbox holds into the archive, and sends letters again ([`sender`]); the others pass requests on to it ([`pass_on`]).
 //! The duty only keeps the work in one place: should two managers believe to have it, the archive's transactions and the
 //! store's receipts still make each letter arrive once and be sent once.
 
@@ -12,8 +12,9 @@ use std::{
 };
 
 use axum::{
-    extract::FromRequestParts,
-    http::{HeaderValue, StatusCode, header, request::Parts},
+    extract::{FromRequest, FromRequestParts, MatchedPath, Request},
+    http::request::Parts,
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use jobbers_api::problem::{Code, Problem};
@@ -29,12 +30,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 use ulid::Ulid;
 
-use self::meters::LetterMeters;
-use crate::{app::App, config::Config};
+use self::{meters::LetterMeters, pass_on::KeeperClient};
+use crate::{app::App, config::Config, extract::WholeRequest};
 
 pub(crate) mod keeper;
 pub(crate) mod meters;
 pub(crate) mod order;
+mod pass_on;
 mod patch;
 mod sender;
 pub(crate) mod view;
@@ -98,6 +100,7 @@ pub(crate) struct DeadLetters {
     holder: HolderId,
     pub(crate) meters: LetterMeters,
     keeper: Mutex<Keeper>,
+    client: KeeperClient,
     /// While this manager keeps the archive: the other one that was kept before.
     before: Mutex<Option<Before>>,
     archive: Mutex<Option<Arc<Archive>>>,
@@ -118,7 +121,7 @@ pub(crate) struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// `url` is where other managers redirect requests for the archive.
+    /// `url` is where other managers pass requests for the archive on to.
     pub(crate) fn new(config: &Config, url: String) -> Self {
         #[expect(clippy::expect_used, reason = "letters and digits")]
         let holder = HolderId::new(Ulid::generate().to_string()).expect("a legal id");
@@ -131,6 +134,7 @@ impl DeadLetters {
             holder,
             meters: LetterMeters::new(&opentelemetry::global::meter(SCOPE)),
             keeper: Mutex::new(Keeper::Unknown),
+            client: KeeperClient::default(),
             before: Mutex::default(),
             archive: Mutex::default(),
             trouble: Mutex::default(),
@@ -247,16 +251,60 @@ pub(crate) async fn ask<T: Send + 'static>(
     blocking(archive, call).await.map_err(|error| view::problem_of(&error))
 }
 
-/// The archive, for a handler that needs it. On a manager that does not keep it, the request is sent on to the one that
-/// does, or refused with the reason.
+/// The paths of the operations on dead letters: a manager that does not keep the archive passes them on.
+const OPERATIONS: &str = "/dead-letter-queue";
+
+/// The archive, for a handler of an operation on dead letters.
+#[derive(Debug, Clone)]
 pub(crate) struct LocalArchive(pub(crate) Arc<Archive>);
 
 impl FromRequestParts<Arc<App>> for LocalArchive {
-    type Rejection = Response;
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        held_up_to_date(app, path).await.map(Self)
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
+        let found = parts.extensions.get().cloned();
+        found.ok_or_else(|| Problem::new(Code::Internal, "the archive was not looked for"))
+    }
+}
+
+/// Answers a request. One for an operation on dead letters is answered where they are kept: it goes on to its handler with
+/// the archive, or to another manager.
+pub(crate) async fn answer(app: &Arc<App>, route: Option<&MatchedPath>, mut request: Request, next: Next) -> Response {
+    if !route.is_some_and(|route| route.as_str().starts_with(OPERATIONS)) {
+        return next.run(request).await;
+    }
+    match held_up_to_date(app).await {
+        Ok(archive) => {
+            request.extensions_mut().insert(LocalArchive(archive));
+            next.run(request).await
+        }
+        Err(elsewhere) => match WholeRequest::from_request(request, app).await {
+            Ok(request) => elsewhere.answer(app, request).await,
+            Err(problem) => problem.into_response(),
+        },
+    }
+}
+
+/// Where the archive is, if it is not held by this manager.
+#[derive(Debug)]
+pub(crate) enum NotHere {
+    /// At the manager with this address.
+    At(String),
+    /// It is not known, or can't be used.
+    Nowhere(Box<Problem>),
+}
+
+impl NotHere {
+    /// The answer to a request for it.
+    pub(crate) async fn answer(self, app: &App, request: WholeRequest) -> Response {
+        match self {
+            Self::Nowhere(problem) => problem.into_response(),
+            Self::At(_) if request.parts.headers.contains_key(pass_on::PASSED_ON) => {
+                refused("another manager passed this request on, and the archive has just changed hands; send it again")
+                    .into_response()
+            }
+            Self::At(url) => Box::pin(pass_on::pass_on(app, &url, request)).await,
+        }
     }
 }
 
@@ -280,9 +328,9 @@ async fn catch_up(app: &App) {
     }
 }
 
-/// The archive with all that has failed so far, or what to answer to a request for `path`.
-pub(crate) async fn held_up_to_date(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
-    let archive = held(app, path).await?;
+/// The archive with all that has failed so far.
+pub(crate) async fn held_up_to_date(app: &App) -> Result<Arc<Archive>, NotHere> {
+    let archive = held(app).await?;
     catch_up(app).await;
     Ok(archive)
 }
@@ -304,9 +352,9 @@ async fn keeper_now(app: &App) -> Keeper {
     }
 }
 
-/// The archive, or what to answer to a request for `path`. Just after a start, and when the keeper has ended, this manager
-/// is about to take the archive over, and that is waited for.
-async fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
+/// The archive. Just after a start, and when the keeper has ended, this manager is about to take the archive over, and that
+/// is waited for.
+async fn held(app: &App) -> Result<Arc<Archive>, NotHere> {
     let letters = &app.dead_letters;
     let deadline = tokio::time::Instant::now() + TAKE_OVER;
     loop {
@@ -317,34 +365,29 @@ async fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
             return Ok(archive);
         }
         if let Keeper::Other(Note { url, .. }) = keeper_now(app).await {
-            return Err(sent_on(letters, &url, path));
+            return Err(elsewhere(letters, url));
         }
         let is_about_to = letters.path.is_some() && letters.trouble.lock().is_none() && !app.drain.is_cancelled();
         if !is_about_to || tokio::time::timeout_at(deadline, found).await.is_err() {
-            return Err(no_keeper(letters));
+            return Err(NotHere::Nowhere(Box::new(no_keeper(letters))));
         }
     }
 }
 
-/// Sends a request for `path` on to the manager at `url`, which keeps the archive.
-fn sent_on(letters: &DeadLetters, url: &str, path: &str) -> Response {
-    let url = url.trim_end_matches('/');
-    // A client redirected to where it came from would loop.
-    if url == letters.url.trim_end_matches('/') {
-        return refused(&format!(
-            "the manager that has kept the archive says it is at {url}, where this one is: either it has just ended, \
-             and another follows within seconds, or two managers have one advertise_url"
-        ));
+/// At the manager at `url`, unless that is the address of this one.
+fn elsewhere(letters: &DeadLetters, url: String) -> NotHere {
+    if url.trim_end_matches('/') != letters.url.trim_end_matches('/') {
+        return NotHere::At(url);
     }
-    match HeaderValue::from_str(&format!("{url}{path}")) {
-        Ok(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
-        Err(_) => no_keeper(letters),
-    }
+    NotHere::Nowhere(Box::new(refused(&format!(
+        "the manager that has kept the archive says it is at {url}, where this one is: either it has just ended, \
+         and another follows within seconds, or two managers have one advertise_url"
+    ))))
 }
 
-fn no_keeper(letters: &DeadLetters) -> Response {
+fn no_keeper(letters: &DeadLetters) -> Problem {
     if let Some(trouble) = letters.trouble.lock().clone() {
-        return Problem::from(trouble).into_response();
+        return trouble.into();
     }
     refused(match &letters.path {
         None => "this manager keeps no archive of dead letters, and no other manager does at the moment",
@@ -352,6 +395,6 @@ fn no_keeper(letters: &DeadLetters) -> Response {
     })
 }
 
-fn refused(detail: &str) -> Response {
-    Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1)).into_response()
+fn refused(detail: &str) -> Problem {
+    Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1))
 }

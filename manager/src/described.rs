@@ -1,10 +1,10 @@
-//! What all operations have in common in the OpenAPI document: where they are served, the headers of answers, and redirects.
+//! What all operations have in common in the OpenAPI document: where they are served, what they need, and the headers of answers.
 
 use utoipa::openapi::{
     HeaderBuilder, OpenApi, RefOr, ServerBuilder,
     header::Header,
     path::Operation,
-    response::{Response, ResponseBuilder},
+    response::Response,
     schema::{ObjectBuilder, Type},
     security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
@@ -39,8 +39,6 @@ const LOCATED: [&str; 5] = [
     "get_resubmit_operation",
     "cancel_resubmit_operation",
 ];
-/// Tags of the operations that one manager answers at a time.
-const KEPT_BY_ONE: &str = "dead letters";
 
 /// Adds all of it.
 pub(crate) fn add_to(document: &mut OpenApi) {
@@ -61,7 +59,6 @@ pub(crate) fn add_to(document: &mut OpenApi) {
 
 fn describe(operation: &mut Operation) {
     let id = operation.operation_id.clone().unwrap_or_default();
-    let is_kept_by_one = operation.tags.iter().flatten().any(|tag| tag == KEPT_BY_ONE);
     let responses = &mut operation.responses.responses;
     for (status, response) in &mut *responses {
         let RefOr::T(response) = response else { continue };
@@ -80,14 +77,6 @@ fn describe(operation: &mut Operation) {
         let description = operation.description.get_or_insert_default();
         let gap = if description.is_empty() { "" } else { "\n\n" };
         description.push_str(&format!("{gap}Once the store has access keys, it needs {}.", scopes.join(" and ")));
-    }
-    let responses = &mut operation.responses.responses;
-    if is_kept_by_one {
-        let mut response = ResponseBuilder::new()
-            .description("Another manager keeps the dead letters: send the same request there")
-            .build();
-        add_header(&mut response, "Location", text("The address of the operation at that manager"));
-        responses.insert("307".to_owned(), RefOr::T(response));
     }
 }
 

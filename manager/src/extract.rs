@@ -96,20 +96,33 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     }
 }
 
-/// A whole JSON body as a `T`, or its default without a body.
-pub(crate) struct JsonIfAny<T>(pub(crate) T);
+/// A request with its whole body, for a handler that reads it or passes it on. What is held for it counts for as long.
+pub(crate) struct WholeRequest {
+    pub(crate) parts: Parts,
+    pub(crate) body: Bytes,
+}
 
-impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
+impl WholeRequest {
+    /// Its JSON body as a `T`, or the default without a body.
+    ///
+    /// # Errors
+    /// As for [`Json`].
+    pub(crate) async fn json_if_any<T: DeserializeOwned + Default>(&self, app: &App) -> Result<T, Problem> {
+        if self.body.is_empty() {
+            return Ok(T::default());
+        }
+        check_media_type(&self.parts.headers)?;
+        app.long_work.run(is_long(self.body.len()), || json::decode(&self.body)).await
+    }
+}
+
+impl FromRequest<Arc<App>> for WholeRequest {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = read_bounded(&parts, body, app).await?;
-        if bytes.is_empty() {
-            return Ok(Self(T::default()));
-        }
-        check_media_type(&parts.headers)?;
-        JsonBytes { headers: parts.headers, bytes }.decode(app).await.map(Self)
+        let body = read_bounded(&parts, body, app).await?;
+        Ok(Self { parts, body })
     }
 }
 

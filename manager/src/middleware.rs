@@ -28,6 +28,7 @@ use tracing::Instrument;
 
 use crate::{
     app::{App, overloaded},
+    dead_letters,
     doors::{Doors, Pass},
     guard::{Ambiguous, Guard},
     known_parameters::KnownParameters,
@@ -86,6 +87,8 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut request: Request, next: Next) -> Response {
     let counting = Counting::begin(&mut request);
     let id = request_id(request.headers());
+    // What is asked on behalf of this request has its name.
+    request.headers_mut().insert(REQUEST_ID, id.clone());
     let span = tracing::debug_span!("request", id = ?id, method = %request.method(), uri = %redact(&request.uri().to_string()));
     let answer = async {
         tracing::debug!("received");
@@ -105,7 +108,8 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
                     if let Some(reach) = pass.reach() {
                         request.extensions_mut().insert(reach);
                     }
-                    pass.answer(&middleware.app, next.run(request)).await
+                    pass.answer(&middleware.app, dead_letters::answer(&middleware.app, route.as_ref(), request, next))
+                        .await
                 }
                 Err(problem) => problem.into_response(),
             }

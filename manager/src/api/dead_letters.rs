@@ -1,6 +1,6 @@
 //! `/dead-letter-queue`: tasks that failed for good, why, and sending them again.
 //!
-//! The manager that keeps the archive answers; any other one redirects the request to it with a `307`.
+//! The manager that keeps the archive answers; any other one passes the request on to it ([`crate::dead_letters`]).
 
 use std::{sync::Arc, time::Duration};
 

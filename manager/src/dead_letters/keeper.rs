@@ -114,7 +114,7 @@ impl Rounds {
         let app = Arc::clone(&self.app);
         let letters = &app.dead_letters;
         let Some(archive) = open(letters).await? else {
-            // A manager without an archive still redirects requests.
+            // A manager without an archive still passes requests on.
             look_for_keeper(&app).await?;
             return Ok(());
         };

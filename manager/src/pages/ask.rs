@@ -16,8 +16,14 @@ use jobbers_api::problem::{Code, Problem, ProblemBody};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The headers of a page's request that its requests to the API carry: who asks, and from which page.
-static CARRIED: [HeaderName; 5] =
-    [header::HOST, header::AUTHORIZATION, header::COOKIE, header::ORIGIN, HeaderName::from_static("sec-fetch-site")];
+static CARRIED: [HeaderName; 6] = [
+    header::HOST,
+    header::AUTHORIZATION,
+    header::COOKIE,
+    header::ORIGIN,
+    HeaderName::from_static("sec-fetch-site"),
+    HeaderName::from_static("x-request-id"),
+];
 
 /// Most bytes of a form. The parameters of a task to submit are part of one.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
@@ -37,8 +43,6 @@ pub(super) struct Api {
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) problem: Box<ProblemBody>,
-    /// The manager that can answer, if the API names another one.
-    pub(super) elsewhere: Option<String>,
 }
 
 /// An answer of the API.
@@ -144,12 +148,8 @@ impl Api {
         if parts.status.is_success() {
             return Ok(Answer { etag: parts.headers.get(header::ETAG).cloned(), body });
         }
-        if parts.status.is_redirection() {
-            let location = parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-            return Err(Refusal::elsewhere(location.and_then(|location| location.strip_suffix(path))));
-        }
         let problem = serde_json::from_slice(&body).map_err(|error| defect(&format!("{}: {error}", parts.status)))?;
-        Err(Refusal { status: parts.status, problem, elsewhere: None })
+        Err(Refusal { status: parts.status, problem })
     }
 }
 
@@ -161,20 +161,9 @@ impl Answer {
     }
 }
 
-impl Refusal {
-    fn elsewhere(base: Option<&str>) -> Self {
-        let problem = Problem::new(Code::ArchiveUnavailable, "another manager keeps the dead letters");
-        Self {
-            status: StatusCode::MISDIRECTED_REQUEST,
-            problem: Box::new(problem.into()),
-            elsewhere: base.map(str::to_owned),
-        }
-    }
-}
-
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        Self { status: problem.code().status(), problem: Box::new(problem.into()), elsewhere: None }
+        Self { status: problem.code().status(), problem: Box::new(problem.into()) }
     }
 }
 

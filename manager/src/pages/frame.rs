@@ -140,16 +140,13 @@ pub(super) fn whole(frame: &Frame<'_>, body: &Markup) -> impl IntoResponse + use
 impl IntoResponse for Refusal {
     /// The page of what the API refused.
     fn into_response(self) -> Response {
-        let Self { status, problem, elsewhere } = self;
-        let is_away = status == StatusCode::SERVICE_UNAVAILABLE && elsewhere.is_none();
+        let Self { status, problem } = self;
+        let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
         let again = html! { @if is_away { noscript { meta http-equiv="refresh" content=(AGAIN_SECONDS); } } };
         let body = html! {
             div #content data-live {
                 h1 { (sentence(&problem.title)) }
                 p { (text(&problem.detail)) }
-                @if let Some(base) = elsewhere {
-                    p { "Its pages: " a href=(format!("{base}/ui/")) { (base) "/ui/" } }
-                }
                 @if is_away { p.soft { "This page tries again by itself." } }
                 p.soft {
                     "Code " a href=(format!("..{}", problem.kind)) { code { (problem.code.to_string()) } }
@@ -176,10 +173,7 @@ fn sentence(title: &str) -> Markup {
 /// A part of a page that could not be read, in its place: the rest of the page is shown.
 pub(super) fn missing(refusal: &Refusal) -> Markup {
     html! {
-        p.soft {
-            "This can't be shown: " (text(&refusal.problem.detail)) "."
-            @if let Some(base) = &refusal.elsewhere { " See " a href=(format!("{base}/ui/")) { (base) "/ui/" } "." }
-        }
+        p.soft { "This can't be shown: " (text(&refusal.problem.detail)) "." }
     }
 }
 

@@ -4,18 +4,26 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_archive::{Archive, Options};
 use jobbers_common::{
-    engine::{DeadTask, Engine, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter},
+    access::AccessRole,
+    engine::{
+        DeadTask, DutyClaim, Engine, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter,
+    },
     lifecycle::Status,
+    name::{DutyName, HolderId},
     payload::Payload,
     task::{AttemptFailure, FailureKind, NewTask},
 };
 use jobbers_law::model::ModelEngine;
-use jobbers_manager::Config;
+use jobbers_manager::{Config, DEAD_LETTERS_DUTY, KeyText};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 
-use crate::server::{Server, soon};
+use crate::{
+    keys::create,
+    server::{Answer, Server, soon},
+};
 
 pub(crate) struct Bench {
     pub(crate) server: Server,
@@ -48,7 +56,7 @@ pub(crate) async fn bench() -> Bench {
 
 impl Bench {
     /// Asks until the answer is as it should be: what a chore does, it does within a tick or two.
-    pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&crate::server::Answer) -> bool) -> Value {
+    pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Answer) -> bool) -> Value {
         soon(async {
             loop {
                 let answer = self.get(path).await;
@@ -81,7 +89,7 @@ impl Bench {
         page["dead_letters"].as_array().unwrap().clone()
     }
 
-    pub(crate) async fn resubmit(&self, body: Value) -> crate::server::Answer {
+    pub(crate) async fn resubmit(&self, body: Value) -> Answer {
         self.post("/dead-letter-queue/resubmit?wait=10s", body).await
     }
 
@@ -308,31 +316,121 @@ async fn one_task_is_sent_again_by_its_own_path() {
 }
 
 #[tokio::test]
-async fn another_manager_sends_whoever_asks_on_to_the_one_that_keeps_the_archive() {
+async fn every_manager_answers_for_dead_letters_and_names_no_other() {
     let keeper = bench().await;
-    keeper.fail("a", "x", "boom").await;
-    keeper.archived(1).await;
+    for (id, number) in [("a", 1), ("b", 2), ("c", 3)] {
+        keeper.fail(id, "x", &format!("boom {number}")).await;
+    }
+    keeper.archived(3).await;
     let none = Config { dlq_path: "none".to_owned(), tick: Duration::from_millis(20), ..Config::default() };
-    for config in [config(&keeper.folder), none] {
+    for (config, id) in [(config(&keeper.folder), "a"), (none, "b")] {
         let other = Server::with(Arc::clone(&keeper.engine), config).await;
         let other = Bench { server: other, folder: tempfile::tempdir().unwrap() };
-        let plain = jobbers_api::client::http_client().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        let url = format!("http://{}/dead-letter-queue?limit=7", other.address);
-        let sent_on = soon(async {
-            loop {
-                let answer = plain.get(&url).send().await.unwrap();
-                if answer.status() == 307 {
-                    return answer.headers()["location"].to_str().unwrap().to_owned();
-                }
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
-        assert_eq!(sent_on, format!("http://{}/dead-letter-queue?limit=7", keeper.address));
-        let found = other.get("/dead-letter-queue/a").await.expect(200);
-        assert_eq!(found["id"], "a", "a client that follows notices nothing");
+        // Its client follows no redirect.
+        let path = format!("/dead-letter-queue/{id}");
+        let found = other.until(&path, |answer| answer.status == 200).await;
+        assert_eq!(found["id"], id);
+        let named =
+            other.send(other.request(Method::GET, "/dead-letter-queue/none").header("x-request-id", "mine")).await;
+        named.refused(404, "unknown_dead_letter");
+        assert_eq!(named.headers["x-request-id"], "mine");
+        other.get("/dead-letter-queue?state=odd").await.refused(400, "invalid_parameter");
+        assert_eq!(
+            other.get("/dead-letter-queue?name=x&limit=1").await.expect(200)["dead_letters"].as_array().unwrap().len(),
+            1
+        );
+        let again = json!({"ids": [id]});
+        let send =
+            || other.json(Method::POST, "/dead-letter-queue/resubmit?wait=10s", &again).header("idempotency-key", id);
+        let sent = other.send(send()).await.expect(200);
+        assert_eq!(other.send(send()).await.expect(200)["id"], sent["id"], "the key was passed on");
+        let operation = format!("/dead-letter-queue/operations/{}", sent["id"].as_str().unwrap());
+        assert_eq!(other.get(&operation).await.expect(200)["resubmitted"], 1);
+        let page = other.get("/ui/letters").await;
+        assert!(page.status == 200 && page.text.contains("boom"), "the pages too: {}", page.text);
+        let large = json!({"ids": ["x".repeat(40_000_000)]});
+        other.send(other.json(Method::DELETE, "/dead-letter-queue", large)).await.refused(413, "body_too_large");
         other.server.stop().await;
     }
+    let other =
+        Server::with(Arc::clone(&keeper.engine), Config { dlq_path: "none".to_owned(), ..Config::default() }).await;
+    let other = Bench { server: other, folder: tempfile::tempdir().unwrap() };
+    other.until("/dead-letter-queue/c", |answer| answer.status == 200).await;
+    other.post("/tasks/c/resubmit", "").await.expect(200);
+    let deleted = other.send(other.json(Method::DELETE, "/dead-letter-queue", json!({"all": true}))).await.expect(200);
+    assert_eq!(deleted["changed"], 0, "none is left that was not sent again: {deleted}");
+}
+
+#[tokio::test]
+async fn a_caller_s_rights_are_those_of_its_key_at_every_manager() {
+    let quick = |config: Config| Config { config_refresh: Duration::from_millis(20), ..config };
+    let folder = tempfile::tempdir().unwrap();
+    let engine: Arc<dyn Engine> = Arc::new(ModelEngine::with_system_clock());
+    let keeper = Bench { server: Server::with(Arc::clone(&engine), quick(config(&folder))).await, folder };
+    keeper.fail("a", "x", "boom").await;
+    keeper.archived(1).await;
+    let other = Server::with(Arc::clone(&engine), quick(Config::default())).await;
+    let (viewer, _) = create(&*engine, Some(AccessRole::Viewer), &[]).await;
+    let (worker, _) = create(&*engine, Some(AccessRole::Worker), &[]).await;
+    let asks_for_keys = |answer: Answer| answer.status == 401;
+    soon(async { while !asks_for_keys(other.get("/queues").await) || !asks_for_keys(keeper.get("/queues").await) {} })
+        .await;
+    let by =
+        async |key: &KeyText, request: reqwest::RequestBuilder| other.send(request.bearer_auth(key.as_str())).await;
+    assert_eq!(by(&viewer, other.request(Method::GET, "/dead-letter-queue/a")).await.expect(200)["id"], "a");
+    let resubmit = || other.json(Method::POST, "/dead-letter-queue/resubmit", json!({"all": true}));
+    by(&viewer, resubmit()).await.refused(403, "scope_missing");
+    by(&worker, other.request(Method::GET, "/dead-letter-queue/a")).await.refused(403, "scope_missing");
+    other.send(resubmit()).await.refused(401, "key_required");
+    // The mark of a request that was passed on opens nothing.
+    other.send(resubmit().header("jobbers-passed-on", "1")).await.refused(401, "key_required");
+    keeper
+        .send(keeper.request(Method::GET, "/dead-letter-queue").header("jobbers-passed-on", "1"))
+        .await
+        .refused(401, "key_required");
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_is_passed_on_once_and_a_keeper_that_is_gone_is_waited_for() {
+    let engine: Arc<dyn Engine> = Arc::new(ModelEngine::with_system_clock());
+    let server = Server::with(Arc::clone(&engine), Config::default()).await;
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let keeps = async |holder: &str, url: String| {
+        let note = json!({"url": url, "archive": "x"}).to_string();
+        let (duty, holder) = (DutyName::new(DEAD_LETTERS_DUTY).unwrap(), HolderId::new(holder).unwrap());
+        engine.claim_duty(DutyClaim { duty, holder, note, ttl: Duration::from_secs(60) }).await.unwrap();
+    };
+    keeps("h", format!("http://{gone}")).await;
+    let unreachable = |answer: &Answer| answer.text.contains("can't be asked");
+    let answer = soon(async {
+        loop {
+            let answer = server.get("/dead-letter-queue").await;
+            if unreachable(&answer) {
+                return answer;
+            }
+        }
+    })
+    .await;
+    let detail = answer.refused(503, "archive_unavailable")["detail"].to_string();
+    assert!(detail.contains(&gone.to_string()), "{detail}");
+    assert_eq!(answer.headers["retry-after"], "1");
+    keeps("h", "https://localhost:1?ca=/none/ca.pem".to_owned()).await;
+    let detail = server.get("/dead-letter-queue").await.refused(503, "archive_unavailable")["detail"].to_string();
+    assert!(detail.contains("/none/ca.pem"), "a file of the address is missing here: {detail}");
+    let second = Server::with(Arc::clone(&engine), Config::default()).await;
+    keeps("h", format!("http://{}", second.address)).await;
+    // It believes another to be the keeper, as the first does.
+    let answer = server.get("/dead-letter-queue").await;
+    let detail = answer.refused(503, "archive_unavailable")["detail"].to_string();
+    assert!(detail.contains("where this one is") || detail.contains("passed this request on"), "{detail}");
+    keeps("h", format!("http://{gone}")).await;
+    let marked = second.send(second.request(Method::GET, "/dead-letter-queue").header("jobbers-passed-on", "1")).await;
+    let detail = marked.refused(503, "archive_unavailable")["detail"].to_string();
+    assert!(detail.contains("has just changed hands"), "{detail}");
+    assert_eq!(marked.headers["retry-after"], "1");
+    second.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]

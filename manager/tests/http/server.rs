@@ -10,7 +10,7 @@ use jobbers_common::{
 use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use jobbers_process::shutdown::Shutdown;
-use reqwest::{Method, StatusCode, header::HeaderMap};
+use reqwest::{Method, StatusCode, header::HeaderMap, redirect::Policy};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -69,7 +69,8 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let shutdown = Shutdown::new();
         let running = tokio::spawn(jobbers_manager::run(config, Arc::clone(&engine), listener, shutdown.clone()));
-        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(20)).build().unwrap();
+        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(20)).redirect(Policy::none());
+        let client = client.build().unwrap();
         Self { engine, shutdown, address, client, running }
     }
 

@@ -210,7 +210,12 @@ impl Drop for RedisServer {
     }
 }
 
-fn free_port() -> u16 {
+/// A port of loopback that was free just now.
+///
+/// # Panics
+/// When none is.
+#[must_use]
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("it is bound").port()
 }

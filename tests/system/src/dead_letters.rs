@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use jobbers_test_support::{program::Program, wait::until};
+use jobbers_test_support::{authority::Authority, program::Program, redis_server::free_port, wait::until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     engines::Kind,
+    keys::create,
     stack::{Manager, Stack},
+    tls::secure_manager,
 };
 
 const LONG: Duration = Duration::from_secs(120);
@@ -19,11 +21,12 @@ on_both_engines!(
     a_killed_manager_loses_and_doubles_no_resubmission,
     w17_pruning_the_store_empties_no_dead_letter,
     old_dead_letters_are_deleted_by_the_cleaner,
+    both_of_two_managers_answer_for_dead_letters_by_tls_and_with_keys,
 );
 
 async fn answered(manager: &Manager, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until(LONG, path, async || {
-        // While a killed manager still has the duty, the others redirect requests to its dead address.
+        // While a killed manager still has the duty, the others pass requests on to its dead address.
         let answer = manager.api.send(Method::GET, path, &[], None).await.ok()?;
         (answer.status.is_success() && is_so(&answer.body)).then_some(answer.body)
     })
@@ -103,6 +106,43 @@ async fn old_dead_letters_are_deleted_by_the_cleaner(kind: Kind) {
     archived(&manager, 1).await;
     assert_eq!(cleaned("0s", &[]).await, 1);
     archived(&manager, 0).await;
+}
+
+/// Two managers that speak TLS with certificates of an authority of their own, as behind a proxy. Only one has a file.
+async fn both_of_two_managers_answer_for_dead_letters_by_tls_and_with_keys(kind: Kind) {
+    let (stack, authority) = (Stack::on(kind).await, Authority::new());
+    let file = |name: &str| authority.file(name).display().to_string();
+    let (ca, cert, key) = (file("ca.pem"), file("client.pem"), file("client.key"));
+    let port = free_port();
+    let query = format!("?ca={ca}&cert={cert}&key={key}");
+    let advertised = format!("https://localhost:{port}{query}");
+    let listen = format!("127.0.0.1:{port}");
+    let known = ["--tls-client-ca", &ca];
+    let of_keeper = [&known[..], &["--advertise-url", &advertised]].concat();
+    let (_keeper, keeper, _) = secure_manager(&stack, &authority, &listen, &of_keeper).await;
+    let (_other, other, _) =
+        secure_manager(&stack, &authority, "127.0.0.1:0", &[&known[..], &["--dlq-path", "none"]].concat()).await;
+    let _worker = stack.worker().await;
+    let admin = create(&stack, "ops", "admin").await;
+    std::fs::write(stack.folder().join("ops.key"), &admin).unwrap();
+    let run = async |port: u16, line: &[&str]| {
+        let url = format!("https://localhost:{port}{query}");
+        let line = [line, &["--manager", &url, "--key-file", "ops.key"]].concat();
+        let mut command = Program::start("jobbers", stack.folder(), &line, &[]);
+        let succeeds = command.exit().await.success();
+        (succeeds, command.said())
+    };
+    let (succeeds, said) = run(other.port(), &["submit", "doomed", "--id", "a"]).await;
+    assert!(succeeds, "{said}");
+    for port in [keeper.port(), other.port()] {
+        until(LONG, "each manager lists the letter", async || {
+            let (succeeds, said) = run(port, &["dlq", "list"]).await;
+            (succeeds && said.contains("doomed")).then_some(())
+        })
+        .await;
+    }
+    let (succeeds, said) = run(other.port(), &["dlq", "resubmit", "a", "--yes"]).await;
+    assert!(succeeds, "{said}");
 }
 
 async fn a_killed_manager_loses_and_doubles_no_resubmission(kind: Kind) {

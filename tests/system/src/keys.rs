@@ -28,7 +28,7 @@ async fn keys(stack: &Stack, arguments: &[&str]) -> String {
 }
 
 /// The text of a new key.
-async fn create(stack: &Stack, name: &str, role: &str) -> String {
+pub(crate) async fn create(stack: &Stack, name: &str, role: &str) -> String {
     let said = keys(stack, &["create", name, "--role", role]).await;
     said.lines().find(|line| line.starts_with("jb_")).unwrap_or_else(|| panic!("no key in {said}")).to_owned()
 }

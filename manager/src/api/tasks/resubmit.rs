@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
-    extract::{OriginalUri, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
@@ -23,7 +23,7 @@ use crate::{
     api::dead_letters::{ARCHIVE, begin},
     app::App,
     dead_letters::{ask, held_up_to_date, order::Order},
-    extract::{JsonIfAny, Path, Query},
+    extract::{Path, Query, WholeRequest},
     problem::problems,
 };
 
@@ -50,17 +50,15 @@ pub(crate) async fn resubmit(
     State(app): State<Arc<App>>,
     Path(id): Path<TaskId>,
     Query(params): Query<ResubmitParams>,
-    OriginalUri(uri): OriginalUri,
-    JsonIfAny(body): JsonIfAny<ResubmitParams>,
+    request: WholeRequest,
 ) -> Result<Response> {
-    let params = params.or(body)?;
+    let params = params.or(request.json_if_any(&app).await?)?;
     let task = app.engine.get(&id).await?;
     let is_letter = task.as_ref().is_none_or(|task| task.dead_letter && task.status.is_finished());
     if is_letter && app.dead_letters.are_kept() {
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let archive = match held_up_to_date(&app, path).await {
+        let archive = match held_up_to_date(&app).await {
             Ok(archive) => archive,
-            Err(instead) => return Ok(instead),
+            Err(elsewhere) => return Ok(elsewhere.answer(&app, request).await),
         };
         let asked = id.clone();
         if ask(&archive, move |archive| archive.letter(&asked)).await?.is_some() {

@@ -1,17 +1,16 @@
-//! The store away, the manager asked by a page of another site, and letters that another manager keeps.
+//! The store away, and the manager asked by a page of another site.
 
 use std::sync::Arc;
 
 use jobbers_common::engine::Error;
-use jobbers_law::{double::Double, model::ModelEngine};
+use jobbers_law::double::Double;
 use jobbers_manager::Config;
 use serde_json::json;
 
 use super::unfollowed;
 use crate::{
-    dead_letters::config,
     fault::{Fault, FaultyEngine},
-    server::{Server, soon},
+    server::Server,
 };
 
 const PAGES: [&str; 12] = [
@@ -68,32 +67,6 @@ async fn a_link_from_another_site_leads_to_a_page() {
         let link = server.request(reqwest::Method::GET, page).header("sec-fetch-site", "cross-site");
         assert_eq!(server.send(link).await.status, 200, "{page}");
     }
-}
-
-#[tokio::test]
-async fn a_manager_without_the_letters_names_the_one_that_keeps_them() {
-    let (engine, folder) = (Arc::new(ModelEngine::with_system_clock()), tempfile::tempdir().unwrap());
-    let keeper = Server::with(engine.clone(), config(&folder)).await;
-    soon(async {
-        while keeper.get("/dead-letter-queue").await.status != 200 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    let other = Server::with(engine, config(&folder)).await;
-    let there = format!("http://{}/ui/", keeper.address);
-    let shown = soon(async {
-        loop {
-            let answer = other.get("/ui/letters").await;
-            if answer.text.contains(&there) {
-                return answer;
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    assert!(shown.text.contains("another manager keeps the dead letters"), "{}", shown.text);
-    assert!(other.get("/ui/").await.text.contains(&there), "the first page is shown all the same");
 }
 
 #[tokio::test]

@@ -1,0 +1,92 @@
+//! Passes a request on to the manager that keeps the archive, and brings its answer back.
+//!
+//! The request goes with its caller's own key. The caller was let in here, and is let in again there: both managers read the
+//! same keys from one store. So no manager acts with rights that its caller lacks, and the store holds no secret of managers,
+//! which whoever reads it could use. The keeper's address comes from the store, read just before.
+//!
+//! A request is passed on once. A manager that gets one and does not keep the archive refuses it, so no two managers that
+//! each take the other for the keeper send it round.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_api::client::{Client, Error};
+use jobbers_common::limits::MAX_WAIT;
+use parking_lot::Mutex;
+
+use super::refused;
+use crate::{app::App, extract::WholeRequest};
+
+/// Marks a request that a manager passed on.
+pub(super) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
+/// Who asks, in words of HTTP.
+const AGENT: &str = concat!("jobbers-manager/", env!("CARGO_PKG_VERSION"));
+
+/// The headers that operations read.
+static ASKED: [HeaderName; 6] = [
+    header::AUTHORIZATION,
+    header::CONTENT_TYPE,
+    header::ACCEPT,
+    header::IF_MATCH,
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("x-request-id"),
+];
+/// The headers that clients read.
+static ANSWERED: [HeaderName; 5] =
+    [header::CONTENT_TYPE, header::LOCATION, header::RETRY_AFTER, header::ETAG, header::WWW_AUTHENTICATE];
+
+/// The client for the keeper that was asked last, with its address.
+#[derive(Debug, Default)]
+pub(super) struct KeeperClient(Mutex<Option<(String, Client)>>);
+
+impl KeeperClient {
+    fn of(&self, url: &str) -> Result<Client, Error> {
+        let mut known = self.0.lock();
+        if let Some((_, client)) = known.as_ref().filter(|(address, _)| address == url) {
+            return Ok(client.clone());
+        }
+        let client = Client::new(url, AGENT)?;
+        *known = Some((url.to_owned(), client.clone()));
+        Ok(client)
+    }
+
+    /// Makes the next call read the files of the address again.
+    fn forget(&self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// The answer of the manager at `url` to this request.
+pub(super) async fn pass_on(app: &App, url: &str, request: WholeRequest) -> Response {
+    let WholeRequest { parts, body } = request;
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let asked = async {
+        let client = app.dead_letters.client.of(url)?;
+        let mut headers = chosen(&parts.headers, &ASKED);
+        headers.insert(PASSED_ON, HeaderValue::from_static("1"));
+        client.call(parts.method.clone(), path).headers(headers).body(body).waiting(MAX_WAIT).exchange().await
+    };
+    match asked.await {
+        Ok(answer) => {
+            let (answered, body) = axum::http::Response::<_>::from(answer).into_parts();
+            (answered.status, chosen(&answered.headers, &ANSWERED), Body::new(body)).into_response()
+        }
+        Err(error) => {
+            app.dead_letters.client.forget();
+            tracing::warn!(%error, "the manager that keeps the dead letters can't be asked");
+            refused(&format!(
+                "the dead letters are kept by another manager, which can't be asked ({error}); if it has died, another \
+                 follows within seconds, and what this request asks for may have been done"
+            ))
+            .into_response()
+        }
+    }
+}
+
+fn chosen(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+    let of =
+        |name: &HeaderName| headers.get_all(name).iter().map(|value| (name.clone(), value.clone())).collect::<Vec<_>>();
+    names.iter().flat_map(of).collect()
+}
