@@ -240,6 +240,9 @@ pub struct ReadyView {
     /// What an operator should mend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
+    /// Those of the warnings that say where the manager serves other machines unprotected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub insecure: Vec<String>,
     /// Dead letters that wait in the store to be archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outbox: Option<u64>,
@@ -262,6 +265,7 @@ impl ReadyView {
             store: Some(health.store),
             durability: Some(health.durability),
             warnings: Some(health.warnings),
+            insecure: Vec::new(),
             outbox: Some(health.outbox),
             tombstones: Some(health.tombstones.count),
             now: Some(health.now.into()),
@@ -278,6 +282,7 @@ impl ReadyView {
             store: None,
             durability: None,
             warnings: None,
+            insecure: Vec::new(),
             outbox: None,
             tombstones: None,
             now: None,

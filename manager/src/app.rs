@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use jobbers_process::{
     server::{
         memory::{ClientMemory, Kind, Share},
+        networks::Networks,
         tls::{Tls, Validity},
     },
     shutdown::Shutdown,
@@ -32,7 +33,7 @@ use crate::{
     ids::Ids,
     known_tasks::{Known, KnownTasks},
     leases::Leases,
-    listeners::OpenAddress,
+    listeners::Exposure,
     live_config::LiveConfig,
     long_work::LongWork,
     meters::Meters,
@@ -59,8 +60,10 @@ pub(crate) struct App {
     pub(crate) long_work: LongWork,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
-    /// The addresses where clients without a certificate are served.
-    pub(crate) open: Vec<OpenAddress>,
+    /// The listeners, and why they may have their addresses.
+    pub(crate) exposures: Vec<Exposure>,
+    /// The networks of proxies, which are believed whom they ask for.
+    pub(crate) proxies: Networks,
     /// The identities of the listeners that speak TLS.
     pub(crate) identities: Vec<Arc<Tls>>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
@@ -94,7 +97,8 @@ impl App {
             memory: ClientMemory::new(config.max_client_memory),
             long_work: LongWork::default(),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
-            open: Vec::new(),
+            exposures: Vec::new(),
+            proxies: config.behind_proxy.clone(),
             identities: Vec::new(),
             leaving: shutdown.leaving.clone(),
             drain: shutdown.drain.clone(),
@@ -115,9 +119,21 @@ impl App {
 
     /// What an operator should know of this manager's listeners: who is let in, and a certificate that ends.
     pub(crate) fn listener_warnings(&self) -> impl Iterator<Item = String> {
-        let has_keys = self.live.snapshot().is_some_and(|config| !config.keys.is_empty());
+        let has_keys = self.has_keys();
         let certificate = self.certificate().and_then(|validity| validity.warning(jiff::Timestamp::now()));
-        self.open.iter().filter_map(move |address| address.warning(has_keys)).chain(certificate)
+        self.exposures.iter().filter_map(move |exposure| exposure.warning(has_keys)).chain(certificate)
+    }
+
+    /// The warnings of listeners that serve other machines unprotected.
+    pub(crate) fn insecure(&self) -> Vec<String> {
+        let has_keys = self.has_keys();
+        let insecure = self.exposures.iter().filter(|exposure| exposure.is_insecure());
+        insecure.filter_map(|exposure| exposure.warning(has_keys)).collect()
+    }
+
+    /// Whether the store has access keys, as far as is known.
+    fn has_keys(&self) -> bool {
+        self.live.snapshot().is_some_and(|config| !config.keys.is_empty())
     }
 
     /// Runs a chore at an interval, until the manager stops.

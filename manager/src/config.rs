@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use axum::http::Uri;
 use clap::Parser;
 use jobbers_boards::{masstasker::HIGHEST_MAX_MESSAGE_BYTES, taskstore::Unit};
 use jobbers_common::{
@@ -18,19 +17,24 @@ use jobbers_engines::OpenOptions;
 use jobbers_process::{
     config::{ConfigError, SiteKeys, layered, layered_on_site},
     engine_url::{EngineArgs, WaitArgs, without_password},
-    host,
-    listen::{self, NotLoopback},
+    host, listen,
     logging::LogArgs,
-    server::tls::TlsFiles,
+    server::networks::Networks,
 };
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-pub use self::{grpc_address::GrpcAddress, layer::SetArgs};
+pub(crate) use self::listening::{Door, Ground};
+pub use self::{
+    grpc_address::GrpcAddress,
+    layer::SetArgs,
+    listening::{ClientArgs, Exposed, TlsArgs},
+};
 use crate::bridges::{self, Bridges};
 
 mod grpc_address;
 mod layer;
+mod listening;
 
 /// Most workflows that are over and may be kept: half of what a store holds.
 const MOST_WORKFLOWS_KEPT: u64 = 5_000;
@@ -61,10 +65,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub engine: EngineArgs,
-    /// Listen on an address that isn't loopback, without authentication
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub insecure: bool,
+    /// Which clients are served.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub clients: ClientArgs,
     /// Whether and how TLS is spoken.
     #[command(flatten)]
     #[serde(flatten)]
@@ -109,23 +113,6 @@ pub struct Args {
     #[command(flatten)]
     #[serde(skip)]
     pub log: LogArgs,
-}
-
-/// Whether and how TLS is spoken, on the ports of HTTP.
-#[derive(Debug, Clone, Default, clap::Args, Serialize)]
-pub struct TlsArgs {
-    /// Speak TLS with this certificate (and those between it and its authority), in PEM; read again when it changes
-    #[arg(long, env = "MANAGER_TLS_CERT", value_name = "FILE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_cert: Option<String>,
-    /// The private key of the certificate, in PEM
-    #[arg(long, env = "MANAGER_TLS_KEY", value_name = "FILE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_key: Option<String>,
-    /// Serve only clients with a certificate of one of these authorities, in PEM
-    #[arg(long, env = "MANAGER_TLS_CLIENT_CA", value_name = "FILE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_client_ca: Option<String>,
 }
 
 /// How a manager stops.
@@ -202,8 +189,10 @@ pub struct Config {
     /// Where to listen.
     #[serde(deserialize_with = "listen::read")]
     pub listen: SocketAddr,
-    /// Whether that address may be another than loopback.
+    /// Whether clients of other machines are served without another ground.
     pub insecure: bool,
+    /// The networks of the only clients that are served, which are proxies and other managers; empty to serve all.
+    pub behind_proxy: Networks,
     /// The file of the certificate; empty for listeners that speak no TLS.
     pub tls_cert: String,
     /// The file of its private key.
@@ -294,8 +283,6 @@ pub struct Config {
 
 /// Chores with a promise of one second must run at least this often.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Longest `advertise_url`, in bytes: other managers read it in a note of bounded length.
-const MAX_URL_BYTES: usize = 512;
 
 /// The file of dead letters where no other is named and the data lies elsewhere.
 const DEAD_LETTER_FILE: &str = "jobbers.dead-letters.db";
@@ -355,16 +342,7 @@ impl Config {
             let rule = "masstasker_listen: this program is built without the feature `boards`, which answers MassTasker's clients";
             return Err(ConfigError::Invalid(rule.to_owned()));
         }
-        match [&self.tls_cert, &self.tls_key, &self.tls_client_ca].map(|file| file.is_empty()) {
-            [true, true, true] | [false, false, _] => {}
-            _ => {
-                let rule = "tls_cert and tls_key belong together, and tls_client_ca needs both";
-                return Err(ConfigError::Invalid(rule.to_owned()));
-            }
-        }
-        if self.masstasker_tls && self.tls_cert.is_empty() {
-            return Err(ConfigError::Invalid("masstasker_tls needs tls_cert and tls_key".to_owned()));
-        }
+        self.check_listening().map_err(ConfigError::Invalid)?;
         bridges::check(&self.bridges).map_err(ConfigError::Invalid)?;
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {
@@ -373,49 +351,7 @@ impl Config {
                 "{key} is at most 1s, not {pause}: changes, due tasks and lost leases are seen within a second"
             )));
         }
-        if !self.advertise_url.is_empty() {
-            check_url(&self.advertise_url)
-                .map_err(|rule| ConfigError::Invalid(format!("advertise_url {:?} {rule}", self.advertise_url)))?;
-        }
         Ok(self)
-    }
-
-    /// Refuses addresses that aren't loopback, unless they are meant.
-    ///
-    /// # Errors
-    /// The first such address.
-    pub fn check_addresses(&self) -> Result<(), NotLoopback> {
-        let mut of_http = [Some(self.listen), self.taskstore_listen].into_iter().flatten();
-        of_http.try_for_each(|address| listen::check(address, self.may_listen_anywhere(true), "--insecure"))?;
-        let masstasker = self.masstasker_socket();
-        masstasker.map_or(Ok(()), |it| listen::check(it, self.may_listen_anywhere(self.masstasker_tls), "--insecure"))
-    }
-
-    /// Whether a port may have an address that isn't loopback; one that speaks TLS, if TLS is spoken at all.
-    pub(crate) const fn may_listen_anywhere(&self, speaks_tls: bool) -> bool {
-        self.insecure || (speaks_tls && self.knows_clients())
-    }
-
-    /// Whether only clients with a certificate are served.
-    #[must_use]
-    pub const fn knows_clients(&self) -> bool {
-        !self.tls_client_ca.is_empty()
-    }
-
-    /// The files of the identity of all listeners, if they speak TLS.
-    #[must_use]
-    pub fn tls_files(&self) -> Option<TlsFiles> {
-        (!self.tls_cert.is_empty()).then(|| TlsFiles {
-            certificate: self.tls_cert.clone().into(),
-            key: self.tls_key.clone().into(),
-            client_authorities: self.knows_clients().then(|| self.tls_client_ca.clone().into()),
-        })
-    }
-
-    /// Where to listen for MassTasker's clients.
-    #[must_use]
-    pub fn masstasker_socket(&self) -> Option<SocketAddr> {
-        self.masstasker_listen.and_then(|address| address.socket(self.may_listen_anywhere(self.masstasker_tls)))
     }
 
     /// How to open the store.
@@ -476,32 +412,6 @@ impl Default for Config {
         #[expect(clippy::expect_used, reason = "a file of ours, which a test reads")]
         layered(DEFAULTS, None, &std::collections::BTreeMap::<String, String>::new()).expect("the defaults are valid")
     }
-}
-
-/// What an address may name behind its `?`: files of other managers, which they read when they ask there.
-const FILES: [&str; 3] = ["ca", "cert", "key"];
-
-/// Whether other managers can ask there.
-fn check_url(text: &str) -> Result<(), &'static str> {
-    let url: Uri = text.parse().map_err(|_| "is no URL; write http://HOST:PORT")?;
-    if !matches!(url.scheme_str(), Some("http" | "https")) {
-        return Err("must begin with http:// or https://");
-    }
-    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    if host.is_empty() || host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified()) {
-        return Err("names no host that can be reached");
-    }
-    if text.contains('#') {
-        return Err("has a fragment, behind which no path can stand");
-    }
-    let mut named = url.query().into_iter().flat_map(|query| query.split('&')).map(|pair| pair.split_once('='));
-    if !named.all(|pair| pair.is_some_and(|(name, file)| FILES.contains(&name) && !file.is_empty())) {
-        return Err("may have ?ca=FILE, ?cert=FILE and ?key=FILE behind it, and nothing else");
-    }
-    if url.query().is_some() && url.scheme_str() != Some("https") {
-        return Err("must begin with https:// to name files of TLS");
-    }
-    if text.len() > MAX_URL_BYTES { Err("is over 512 bytes") } else { Ok(()) }
 }
 
 /// The default file of dead letters next to a store's data; `None` for a store in memory.
@@ -619,17 +529,7 @@ mod tests {
         for everywhere in ["0.0.0.0:8000", "[::]:8000"] {
             assert_eq!(url(everywhere), format!("http://{name}:8000"));
         }
-        let private = "https://jobs.example.org:8000?ca=/etc/ca.pem&cert=/etc/m.pem&key=/etc/m.key";
-        for fine in ["http://10.0.0.1:8000", "https://jobs.example.org/manager/", "http://[::1]:8000", private] {
-            assert_eq!(load(&["--advertise-url", fine]).unwrap().url("0.0.0.0:1".parse().unwrap()), fine);
-        }
-        let long = format!("http://{}", "x".repeat(600));
-        let bad = ["jobs:8000", "ftp://jobs", "http://", "http://0.0.0.0:8000", "http://a#b", &long];
-        for bad in
-            bad.into_iter().chain(["http://a?ca=b", "https://a?b", "https://a?ca", "https://a?ca=", "https://a?x=y"])
-        {
-            let error = load(&["--advertise-url", bad]).unwrap_err().to_string();
-            assert!(error.contains("advertise_url"), "{bad}: {error}");
-        }
+        let given = "https://jobs.example.org/manager/";
+        assert_eq!(load(&["--advertise-url", given]).unwrap().url("0.0.0.0:1".parse().unwrap()), given);
     }
 }

@@ -44,7 +44,16 @@ use crate::{app::App, live_config::LiveConfig};
 
 /// The doors of one listener.
 #[derive(Debug)]
-pub(crate) struct Doors(Option<Requirements>);
+pub(crate) struct Doors {
+    /// `None` where clients can't send a key.
+    requirements: Option<Requirements>,
+    /// Whether no client is served while the store has no key.
+    needs_keys: bool,
+}
+
+/// Marks a request to a listener that serves no client while the store has no key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeysNeeded;
 
 /// Why a request is let in.
 #[derive(Debug, Clone)]
@@ -73,14 +82,19 @@ pub(crate) struct Unsigned {
 }
 
 impl Doors {
-    /// Those of a listener whose operations need this.
-    pub(crate) const fn of(requirements: Requirements) -> Self {
-        Self(Some(requirements))
+    /// Those of a listener whose operations need this. With `needs_keys` it serves no client while the store has no key.
+    pub(crate) const fn of(requirements: Requirements, needs_keys: bool) -> Self {
+        Self { requirements: Some(requirements), needs_keys }
     }
 
     /// Those of a listener whose clients can't send a key.
     pub(crate) const fn open() -> Self {
-        Self(None)
+        Self { requirements: None, needs_keys: false }
+    }
+
+    /// Whether no client is served while the store has no key.
+    pub(crate) const fn need_keys(&self) -> bool {
+        self.needs_keys
     }
 
     /// Lets a request through to its route, or refuses it.
@@ -90,7 +104,7 @@ impl Doors {
         (method, headers): (&Method, &HeaderMap),
         route: Option<&str>,
     ) -> Result<Pass> {
-        let requirement = match &self.0 {
+        let requirement = match &self.requirements {
             None => &Requirement::Open,
             Some(requirements) => requirements.of_request(method, route),
         };
@@ -100,6 +114,7 @@ impl Doors {
         let config = live.current().await?;
         match Signed::in_with(&config, headers, requirement)? {
             Some(signed) => Ok(Pass::Key(signed)),
+            None if self.needs_keys => Err(Problem::new(Code::KeyRequired, NO_KEY_YET)),
             None => {
                 let sent = headers.get_all(header::AUTHORIZATION).iter();
                 let headers = sent.map(|value| (header::AUTHORIZATION, value.clone())).collect();
@@ -188,8 +203,12 @@ impl Signed {
 }
 
 /// Whether these headers have a key, if one is needed: then an open operation may show more.
-pub(crate) fn is_signed_in(config: &Config, headers: &HeaderMap) -> bool {
-    sign_in(config, headers).is_ok()
+pub(crate) fn is_signed_in(config: &Config, headers: &HeaderMap, needed: Option<KeysNeeded>) -> bool {
+    match sign_in(config, headers) {
+        Ok(Some(_)) => true,
+        Ok(None) => needed.is_none(),
+        Err(_) => false,
+    }
 }
 
 /// The key that these headers have. `None` while the store has no key.
@@ -237,6 +256,8 @@ fn bearer(headers: &HeaderMap) -> Result<&str> {
     }
 }
 
+const NO_KEY_YET: &str = "the store has no access key yet, and this address serves other machines, so it serves no client \
+                          without a key: `jobbers keys create ops --role admin` makes one, by the store's address";
 const HOW: &str = "send the header `Authorization: Bearer KEY`; commands read JOBBERS_KEY or JOBBERS_KEY_FILE";
 
 fn refused(why: &str) -> Problem {

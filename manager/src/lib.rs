@@ -24,6 +24,7 @@ mod api;
 mod app;
 mod bridge;
 mod chores;
+mod client_address;
 pub mod config;
 mod dead_letters;
 mod described;
@@ -72,6 +73,9 @@ use crate::{app::App, server::Routes};
 /// How often the workers are read again: what they can run is known within this time.
 const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
 
+/// How long the start waits for the store's answer to whether it has access keys.
+const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// How often what workers over HTTP hold is reported again.
 const LEASES_REPORTED: std::time::Duration = std::time::Duration::from_millis(800);
 
@@ -85,7 +89,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 ///
 /// `shutdown.leaving` ends only its readiness; `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
-/// ([`jobbers_process::listen::check`]).
+/// ([`Config::check_addresses`]).
 ///
 /// Boxed, so that it is compiled with this crate and not again with each program that starts it.
 pub fn run(
@@ -103,14 +107,16 @@ fn boxed(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown
 }
 
 async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown: Shutdown) {
-    let (open, identities) = (listeners.open(), listeners.identities());
-    for warning in open.iter().filter_map(|address| address.warning(false)) {
-        tracing::warn!("{warning}");
-    }
+    let (exposures, identities) = (listeners.exposures(&config), listeners.identities());
     let Listeners { http, taskstore, masstasker } = listeners;
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
-    let app = Arc::new(App { open, identities, ..App::new(&config, engine, config.url(address), &shutdown) });
+    let app = Arc::new(App { exposures, identities, ..App::new(&config, engine, config.url(address), &shutdown) });
+    // Whether the store has keys; one that can't be asked now is taken to have none.
+    tokio::time::timeout(STORE_PATIENCE, app.live.current()).await.ok();
+    for warning in app.listener_warnings() {
+        tracing::warn!("{warning}");
+    }
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
     let guard = guard::Guard::new(&config, address);
@@ -166,6 +172,7 @@ async fn serve_masstasker(listener: Option<Listener>, app: &Arc<App>, config: &C
         write_timeout: config.write_timeout,
         memory: Arc::clone(&app.memory),
         drain_timeout: config.drain_timeout,
+        clients: config.behind_proxy.clone(),
         ..masstasker::Settings::default()
     };
     masstasker::serve(settings, Arc::clone(&app.boards), listener, shutdown.clone()).await;

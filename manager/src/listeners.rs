@@ -2,16 +2,14 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use jobbers_process::{
-    listen,
-    server::{
-        Listener, Protocol,
-        tls::{Tls, TlsError, TlsFiles},
-    },
+use jobbers_process::server::{
+    Listener, Protocol,
+    networks::Networks,
+    tls::{Tls, TlsError, TlsFiles},
 };
 use tokio::net::TcpListener;
 
-use crate::config::Config;
+use crate::config::{Config, Door, Ground};
 
 /// The ports of a manager.
 #[derive(Debug)]
@@ -24,21 +22,47 @@ pub struct Listeners {
     pub masstasker: Option<Listener>,
 }
 
-/// An address where clients without a certificate are served.
+/// A listener, and why it may have its address.
 #[derive(Debug)]
-pub(crate) struct OpenAddress {
-    address: SocketAddr,
-    asks_for_keys: bool,
+pub(crate) struct Exposure {
+    door: Door,
+    ground: Ground,
+    /// The networks of the only clients that are served, if there are any.
+    networks: Networks,
 }
 
-impl OpenAddress {
+impl Exposure {
+    /// Whether it serves no client while the store has no access key.
+    pub(crate) fn needs_keys(&self) -> bool {
+        self.ground == Ground::Keys
+    }
+
+    /// Whether it serves clients of other machines although nothing protects it from them.
+    pub(crate) fn is_insecure(&self) -> bool {
+        self.ground == Ground::Insecure
+    }
+
     /// What an operator should know of it.
     pub(crate) fn warning(&self, has_keys: bool) -> Option<String> {
-        let Self { address, asks_for_keys } = self;
-        match (asks_for_keys, has_keys) {
-            (true, true) => None,
-            (_, false) => listen::exposure(*address),
-            (false, true) => Some(format!(
+        let Self { door: Door { address, asks_for_keys, .. }, ground, networks } = self;
+        match (ground, asks_for_keys, has_keys) {
+            (Ground::Certificates, ..) | (Ground::Loopback, true, _) | (Ground::Loopback, false, false) => None,
+            (Ground::Proxies | Ground::Keys, true, true) | (Ground::Proxies, false, false) => None,
+            (Ground::Insecure, true, true) => Some(format!(
+                "{address} serves other machines without TLS (--insecure): keys and tasks can be read on their way"
+            )),
+            (Ground::Insecure, _, false) => Some(format!(
+                "{address} is open to other machines without authentication (--insecure): any client that reaches it can \
+                 submit, read and cancel tasks; `jobbers keys create` makes access keys"
+            )),
+            (Ground::Proxies, true, false) => Some(format!(
+                "{address} serves the clients of {networks} without an access key: a proxy there has to sign people in, or \
+                 `jobbers keys create` makes access keys"
+            )),
+            (Ground::Keys, _, false) => Some(format!(
+                "{address} serves no client until the store has an access key: `jobbers keys create` makes one"
+            )),
+            (_, false, true) => Some(format!(
                 "{address} serves its clients without an access key, because they can't send one: any client that reaches \
                  it changes the tasks of boards"
             )),
@@ -77,22 +101,25 @@ impl Listeners {
         let files = files.filter(|_| config.masstasker_tls);
         let masstasker =
             bind_if_any(config.masstasker_socket(), files.as_ref(), Protocol::Http2, "--masstasker-listen").await?;
-        let anywhere = config.may_listen_anywhere(config.masstasker_tls);
+        let anywhere = config.serves_masstasker_anywhere();
         if let Some(warning) = config.masstasker_listen.and_then(|address| address.warning(anywhere)) {
             tracing::warn!("{warning}");
         }
         Ok(Self { http, taskstore, masstasker })
     }
 
-    /// The addresses where clients without a certificate are served.
-    pub(crate) fn open(&self) -> Vec<OpenAddress> {
-        let fronts = [self.taskstore.as_ref(), self.masstasker.as_ref()].into_iter().flatten().map(|it| (it, false));
-        let open = std::iter::once((&self.http, true)).chain(fronts);
-        let open = open.filter(|(listener, _)| !listener.tls().is_some_and(|tls| tls.knows_clients()));
-        open.filter_map(|(listener, asks_for_keys)| {
-            Some(OpenAddress { address: listener.local_addr().ok()?, asks_for_keys })
-        })
-        .collect()
+    /// Why they may have their addresses.
+    pub(crate) fn exposures(&self, config: &Config) -> Vec<Exposure> {
+        let address = |listener: Option<&Listener>| listener?.local_addr().ok();
+        let taskstore = address(self.taskstore.as_ref()).map(|address| config.taskstore_door(address));
+        let masstasker = address(self.masstasker.as_ref()).map(|address| config.masstasker_door(address));
+        let doors = [address(Some(&self.http)).map(|address| config.http_door(address)), taskstore, masstasker];
+        let exposure = |door| {
+            // The caller has refused an address without a ground.
+            let ground = config.ground(door).unwrap_or(Ground::Insecure);
+            Exposure { door, ground, networks: config.behind_proxy.clone() }
+        };
+        doors.into_iter().flatten().map(exposure).collect()
     }
 
     /// The identities of the listeners that speak TLS.

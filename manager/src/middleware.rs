@@ -28,8 +28,9 @@ use tracing::Instrument;
 
 use crate::{
     app::{App, overloaded},
+    client_address::ClientAddress,
     dead_letters,
-    doors::{Doors, Pass},
+    doors::{Doors, KeysNeeded, Pass},
     guard::{Ambiguous, Guard},
     known_parameters::KnownParameters,
     leases::Undelivered,
@@ -89,7 +90,15 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     let id = request_id(request.headers());
     // What is asked on behalf of this request has its name.
     request.headers_mut().insert(REQUEST_ID, id.clone());
-    let span = tracing::debug_span!("request", id = ?id, method = %request.method(), uri = %redact(&request.uri().to_string()));
+    if middleware.doors.need_keys() {
+        request.extensions_mut().insert(KeysNeeded);
+    }
+    let client = client_of(&request, &middleware.app);
+    if let Some(client) = client {
+        request.extensions_mut().insert(client);
+    }
+    let client = client.map(|ClientAddress(address)| tracing::field::display(address));
+    let span = tracing::debug_span!("request", id = ?id, client, method = %request.method(), uri = %redact(&request.uri().to_string()));
     let answer = async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
@@ -127,6 +136,12 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
         response
     };
     answer.instrument(span).await
+}
+
+/// The address of a request's client. One of a test comes without a connection.
+fn client_of(request: &Request, app: &App) -> Option<ClientAddress> {
+    let caller = request.extensions().get::<Caller>()?;
+    Some(ClientAddress::of(request.headers(), caller.peer.ip(), &app.proxies))
 }
 
 /// What a request that came over a connection holds. One of a test comes without.

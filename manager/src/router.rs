@@ -16,6 +16,7 @@ use crate::{
     doors::{Doors, Requirements},
     guard::Guard,
     known_parameters::KnownParameters,
+    listeners::Exposure,
     middleware::{Middleware, handle},
     pages, swagger_ui, taskstore,
 };
@@ -25,7 +26,9 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     let known = KnownParameters::of(&description);
     #[expect(clippy::expect_used, reason = "every operation of the program has a scope; a test makes the router")]
-    let doors = Doors::of(Requirements::of(&description).expect("every operation says what it needs"));
+    let requirements = Requirements::of(&description).expect("every operation says what it needs");
+    // The first listener is that of the native API.
+    let doors = Doors::of(requirements, app.exposures.first().is_some_and(Exposure::needs_keys));
     let checked = from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, doors, known }), handle);
     let api = routes
         .merge(swagger_ui::routes(&description))

@@ -51,6 +51,7 @@ pub(crate) async fn serve(
         header_timeout: config.header_timeout,
         write_timeout: config.write_timeout,
         drain_timeout: config.drain_timeout,
+        clients: config.behind_proxy.clone(),
     };
     let mut builder = http1::Builder::new();
     // One timer serves the timeouts of all connections.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 /// A listen address that other machines can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{address} is not a loopback address, and any client that reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, have a manager serve only clients with a certificate (--tls-client-ca), or say {flag}"
+    "{address} is not a loopback address, and its clients are asked for no key. Listen on 127.0.0.1, or say {flag}"
 )]
 pub struct NotLoopback {
     /// The address.
@@ -22,17 +22,6 @@ pub struct NotLoopback {
 /// [`NotLoopback`].
 pub fn check(address: SocketAddr, insecure: bool, flag: &'static str) -> Result<(), NotLoopback> {
     if insecure || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NotLoopback { address, flag }) }
-}
-
-/// The warning about an address that other machines can reach, and that was allowed; `None` for loopback.
-#[must_use]
-pub fn exposure(address: SocketAddr) -> Option<String> {
-    let is_open = !address.ip().to_canonical().is_loopback();
-    is_open.then(|| {
-        format!(
-            "{address} is open to other machines without authentication (--insecure): any client that reaches it can submit, read and cancel tasks; `jobbers keys create` makes access keys"
-        )
-    })
 }
 
 /// Reads `ADDRESS:PORT`. `localhost` is resolved once, now; of several addresses the first IPv4 one is used.

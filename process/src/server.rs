@@ -11,15 +11,18 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod answer;
 pub mod connections;
+mod guests;
 mod head_scan;
 mod listener;
 pub mod memory;
+pub mod networks;
 mod policy;
 pub mod tls;
 mod transport;
 
 use self::{
     connections::{ConnectionState, Connections, Noted},
+    guests::Guests,
     memory::ClientMemory,
 };
 pub use self::{
@@ -56,7 +59,10 @@ pub async fn serve<C>(
     });
     let opening = listener.opening();
     let (connections, cut) = (TaskTracker::new(), CancellationToken::new());
-    while let Some(Some((stream, peer, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
+    let mut guests = Guests::of(policy.clients.clone());
+    while let Some(Some((stream, peer, place))) =
+        shutdown.drain.run_until_cancelled(accept(&listener, &places, &mut guests)).await
+    {
         let (state, connect, opening) = (places.open(), connect.clone(), opening.clone());
         let (cut, drain) = (cut.clone(), shutdown.drain.clone());
         let share = memory.share();
@@ -122,11 +128,16 @@ async fn until_closed<C: GracefulConnection<Error: Send>>(
     if state.is_busy() { Some(connection.await) } else { None }
 }
 
-/// The next connection, once there is room for one. `None` if no more will come.
-async fn accept(listener: &Listener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+/// The next connection of a client that is served, once there is room for one. `None` if no more will come.
+async fn accept(
+    listener: &Listener,
+    places: &Connections,
+    guests: &mut Guests,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let place = places.place().await?;
     loop {
         match listener.accept().await {
+            Ok((_, peer)) if !guests.include(peer) => {}
             Ok((stream, peer)) => {
                 // Answers are small and written at once; waiting to fill a packet would only add latency.
                 if let Err(error) = stream.set_nodelay(true) {

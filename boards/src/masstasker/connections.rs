@@ -63,6 +63,7 @@ pub(super) async fn serve(listener: Listener, routes: Routes, settings: &Setting
         header_timeout: settings.header_timeout,
         write_timeout: settings.write_timeout,
         drain_timeout: settings.drain_timeout,
+        clients: settings.clients.clone(),
     };
     let memory = Arc::clone(&settings.memory);
     server::serve(listener, &policy, &settings.memory, shutdown, move |stream, _, state| {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::limits::MAX_BOARD_COMMIT_BYTES;
-use jobbers_process::server::memory::ClientMemory;
+use jobbers_process::server::{memory::ClientMemory, networks::Networks};
 
 /// The largest message by default: 4 MiB, as in the original.
 pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -33,6 +33,8 @@ pub struct Settings {
     pub memory: Arc<ClientMemory>,
     /// How long calls under way may take when the front stops.
     pub drain_timeout: Duration,
+    /// The networks whose clients are served; none for all.
+    pub clients: Networks,
 }
 
 impl Default for Settings {
@@ -48,6 +50,7 @@ impl Default for Settings {
             write_timeout: Duration::from_secs(30),
             memory: ClientMemory::new(256 * 1024 * 1024),
             drain_timeout: Duration::from_secs(10),
+            clients: Networks::NONE,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use jobbers_manager::{
     ListenError, Listeners,
-    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, StopArgs, TaskStoreArgs, TlsArgs},
+    config::{ClientArgs, DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, StopArgs, TaskStoreArgs, TlsArgs},
 };
 use jobbers_process::{
     config::layered,
@@ -46,9 +46,8 @@ pub struct Args {
     /// Where the manager listens [default: 127.0.0.1:8000]
     #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     listen: Option<SocketAddr>,
-    /// Listen on an address that isn't loopback, without authentication
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    clients: ClientArgs,
     #[command(flatten)]
     tls: TlsArgs,
     /// A configuration file for the manager; see manager.default.toml
@@ -87,7 +86,7 @@ impl Args {
         let args = jobbers_manager::config::Args {
             listen: self.listen,
             engine: self.engine.clone(),
-            insecure: self.insecure,
+            clients: self.clients.clone(),
             tls: self.tls.clone(),
             config: self.manager_config.clone(),
             print_config: false,
@@ -110,7 +109,7 @@ impl Args {
             service: "jobbers",
             version: env!("CARGO_PKG_VERSION"),
             metrics_listen: self.metrics.metrics_listen,
-            insecure: self.metrics.metrics_insecure || self.insecure,
+            insecure: self.metrics.metrics_insecure || self.clients.insecure,
             exposed_elsewhere: true,
         };
         Telemetry::start(&options).map_err(|error| match error {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::HeaderMap,
     response::{IntoResponse, Response},
@@ -14,7 +14,11 @@ use jobbers_api::{
 };
 use jobbers_common::engine::Error;
 
-use crate::{app::App, doors, problem::problems};
+use crate::{
+    app::App,
+    doors::{self, KeysNeeded},
+    problem::problems,
+};
 
 /// A probe needs an answer now; a store that is slower than this is as good as down.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -49,7 +53,11 @@ fn not_ready(error: Error) -> Problem {
     security(()),
     responses((status = 200, description = "It can", body = ReadyView), ReadyProblems)
 )]
-pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response> {
+pub(crate) async fn ready(
+    State(app): State<Arc<App>>,
+    needed: Option<Extension<KeysNeeded>>,
+    headers: HeaderMap,
+) -> Result<Response> {
     if app.leaving.is_cancelled() {
         return Err(Problem::new(Code::ShuttingDown, "this manager is about to stop"));
     }
@@ -61,8 +69,8 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
     health.warnings.extend(health.tombstones.warning(health.now));
     health.warnings.extend(app.listener_warnings());
     let config = app.live.current().await?;
-    let view = match doors::is_signed_in(&config, &headers) {
-        true => ReadyView::new(health, app.started.elapsed().as_secs_f64()),
+    let view = match doors::is_signed_in(&config, &headers, needed.map(|Extension(needed)| needed)) {
+        true => ReadyView { insecure: app.insecure(), ..ReadyView::new(health, app.started.elapsed().as_secs_f64()) },
         false => ReadyView::without_details(),
     };
     Ok(Json(view).into_response())

@@ -17,7 +17,11 @@ use jobbers_common::limits::MAX_WAIT;
 use parking_lot::Mutex;
 
 use super::refused;
-use crate::{app::App, extract::WholeRequest};
+use crate::{
+    app::App,
+    client_address::{ClientAddress, FORWARDED_FOR},
+    extract::WholeRequest,
+};
 
 /// Marks a request that a manager passed on.
 pub(super) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
@@ -66,6 +70,10 @@ pub(super) async fn pass_on(app: &App, url: &str, request: WholeRequest) -> Resp
         let client = app.dead_letters.client.of(url)?;
         let mut headers = chosen(&parts.headers, &ASKED);
         headers.insert(PASSED_ON, HeaderValue::from_static("1"));
+        if let Some(ClientAddress(client)) = parts.extensions.get() {
+            // An address is always a legal value.
+            headers.extend(HeaderValue::try_from(client.to_string()).ok().map(|client| (FORWARDED_FOR, client)));
+        }
         client.call(parts.method.clone(), path).headers(headers).body(body).waiting(MAX_WAIT).exchange().await
     };
     match asked.await {

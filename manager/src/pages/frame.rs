@@ -84,7 +84,11 @@ impl Screen {
             a href="../problems" { "Errors" } " · "
             a href="../metrics" { "Metrics" }
         };
-        whole(&Frame { root: "../", here, title, head: &html! {}, aside: &store, foot: &foot }, body).into_response()
+        let body = html! {
+            @for warning in &self.ready.insecure { p.exposed role="alert" { (prose(&text(warning))) } }
+            (body)
+        };
+        whole(&Frame { root: "../", here, title, head: &html! {}, aside: &store, foot: &foot }, &body).into_response()
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Ready {
     pub(super) store: String,
     pub(super) durability: String,
     pub(super) warnings: Vec<String>,
+    /// Where it serves other machines unprotected, in a sentence each.
+    pub(super) insecure: Vec<String>,
     pub(super) outbox: u64,
     pub(super) tombstones: u64,
     pub(super) now: Rfc3339,
@@ -32,6 +34,7 @@ impl Ready {
             store: view.store?,
             durability: view.durability?,
             warnings: view.warnings?,
+            insecure: view.insecure,
             outbox: view.outbox?,
             tombstones: view.tombstones?,
             now: view.now?,

@@ -24,6 +24,7 @@ mod foreign;
 mod gates;
 mod keys;
 mod leases;
+mod listening;
 mod look;
 mod masstasker;
 mod openapi;

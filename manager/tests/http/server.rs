@@ -1,6 +1,6 @@
 //! A manager in this process, on a free port, and a client for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Engine, Outcome, QueueClaim, SettleAnswer, Settlement},
@@ -19,7 +19,7 @@ use crate::contract;
 pub(crate) struct Server {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) shutdown: Shutdown,
-    pub(crate) address: std::net::SocketAddr,
+    pub(crate) address: SocketAddr,
     client: reqwest::Client,
     running: JoinHandle<()>,
 }
@@ -61,15 +61,25 @@ impl Server {
     }
 
     /// Keeps no dead letters unless the configuration names a file for them.
-    pub(crate) async fn with(engine: Arc<dyn Engine>, mut config: Config) -> Self {
+    pub(crate) async fn with(engine: Arc<dyn Engine>, config: Config) -> Self {
+        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), engine, config).await
+    }
+
+    /// The same at an address.
+    pub(crate) async fn at(listen: SocketAddr, engine: Arc<dyn Engine>, mut config: Config) -> Self {
         if config.dlq_path.is_empty() {
             config.dlq_path = "none".to_owned();
         }
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let listener = TcpListener::bind(listen).await.unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
         let shutdown = Shutdown::new();
         let running = tokio::spawn(jobbers_manager::run(config, Arc::clone(&engine), listener, shutdown.clone()));
-        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(20)).redirect(Policy::none());
+        // No answer leads to another manager.
+        let here = Policy::custom(move |attempt| match attempt.url().port() {
+            Some(port) if port == address.port() => attempt.follow(),
+            _ => attempt.stop(),
+        });
+        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(20)).redirect(here);
         let client = client.build().unwrap();
         Self { engine, shutdown, address, client, running }
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::networks::Networks;
+
 /// What the clients of a listener speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -27,4 +29,6 @@ pub struct Policy {
     pub write_timeout: Duration,
     /// How long requests under way may take when the listener stops.
     pub drain_timeout: Duration,
+    /// The networks whose clients are served; none for all.
+    pub clients: Networks,
 }

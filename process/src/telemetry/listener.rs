@@ -15,6 +15,7 @@ use crate::{
         answer::Counted,
         connections::ConnectionState,
         memory::{ClientMemory, Kind},
+        networks::Networks,
     },
     shutdown::Shutdown,
 };
@@ -27,6 +28,7 @@ const POLICY: Policy = Policy {
     header_timeout: Duration::from_secs(10),
     write_timeout: Duration::from_secs(30),
     drain_timeout: Duration::ZERO,
+    clients: Networks::NONE,
 };
 /// The most bytes that are held for all of them.
 const MEMORY: usize = 64 * 1024 * 1024;

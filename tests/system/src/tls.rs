@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{engines::Kind, stack::Stack};
+use crate::{engines::Kind, keys::create, stack::Stack};
 
 /// A silent client is cut off within this time. A bound, not a measurement.
 const CUT_OFF_WITHIN: Duration = Duration::from_secs(20);
@@ -60,6 +60,28 @@ async fn clients_are_served_by_tls_on_all_ports_and_plain_ones_get_a_sentence() 
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let answer = get_plainly(http, "/health/live").await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("write https://"), "{answer}");
+}
+
+on_both_engines!(other_machines_are_served_over_tls_once_the_store_has_a_key);
+
+async fn other_machines_are_served_over_tls_once_the_store_has_a_key(kind: Kind) {
+    let (stack, authority) = (Stack::on(kind).await, Authority::new());
+    // No loopback address, and no word about it is needed.
+    let (manager, http, _) = secure_manager(&stack, &authority, "0.0.0.0:0", &[]).await;
+    manager.line("serves no client until the store has an access key").await;
+    let http = SocketAddr::from(([127, 0, 0, 1], http.port()));
+    let client = TlsClient { trusts: &authority, is_of: None };
+    let answer = client.get(http, "/queues").await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("no access key yet"), "{answer}");
+    fs::write(stack.folder().join("ops.key"), create(&stack, "ops", "admin").await).unwrap();
+    let url = format!("https://localhost:{}?ca={}", http.port(), authority.file("ca.pem").display());
+    until(RENEWED_WITHIN, "the key is followed", async || {
+        let line = ["queues", "--manager", &url, "--key-file", "ops.key"];
+        let mut command = Program::start("jobbers", stack.folder(), &line, &[]);
+        command.exit().await.success().then_some(())
+    })
+    .await;
+    assert!(client.get(http, "/queues").await.unwrap().starts_with("HTTP/1.1 401"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
