@@ -215,6 +215,8 @@ codes! {
     /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was accepted; send it again after
     /// Retry-After.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "The queue takes no more in for now";
+    /// Too many requests from this address had a wrong key: one a second is looked at. Correct the key; a right one is accepted at once.
+    TooManyWrongKeys = "too_many_wrong_keys", TOO_MANY_REQUESTS, "Too many wrong keys came from this address";
     /// As many signals are kept for tasks that do not exist yet as may be. Send it again after Retry-After, or once the task
     /// exists.
     TooManySignalsKept = "too_many_signals_kept", TOO_MANY_REQUESTS, "Too many signals are kept";
@@ -249,6 +251,7 @@ pub const ALWAYS: &[Code] = &[
     Code::ForeignHost,
     Code::KeyRequired,
     Code::KeyRefused,
+    Code::TooManyWrongKeys,
     Code::ScopeMissing,
     Code::OutOfReach,
     Code::Internal,

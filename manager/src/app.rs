@@ -29,6 +29,7 @@ use jobbers_process::{
 use crate::{
     config::Config as ManagerConfig,
     dead_letters::DeadLetters,
+    doors::Failures,
     gauges::Gauges,
     ids::Ids,
     known_tasks::{Known, KnownTasks},
@@ -64,6 +65,7 @@ pub(crate) struct App {
     pub(crate) exposures: Vec<Exposure>,
     /// The networks of proxies, which are believed whom they ask for.
     pub(crate) proxies: Networks,
+    pub(crate) failures: Failures,
     /// The identities of the listeners that speak TLS.
     pub(crate) identities: Vec<Arc<Tls>>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
@@ -99,6 +101,7 @@ impl App {
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
             exposures: Vec::new(),
             proxies: config.behind_proxy.clone(),
+            failures: Failures::default(),
             identities: Vec::new(),
             leaving: shutdown.leaving.clone(),
             drain: shutdown.drain.clone(),

@@ -31,12 +31,14 @@ use jobbers_common::{
 };
 use subtle::ConstantTimeEq;
 
+mod failures;
 mod key_text;
 mod reach;
 mod requirements;
 
 pub use self::key_text::{KeyText, KeyTextError};
 pub(crate) use self::{
+    failures::Failures,
     reach::Reach,
     requirements::{Requirement, Requirements, SCHEME, methods, requirement},
 };

@@ -19,8 +19,8 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, PAYLOAD_SIZE, SCHEDULE_DELAY,
-            SCHEDULE_SLOTS, SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE, TASKS_SUBMITTED,
+            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, KEYS_REFUSED, PAYLOAD_SIZE,
+            SCHEDULE_DELAY, SCHEDULE_SLOTS, SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE, TASKS_SUBMITTED,
         },
         ends::Ends,
     },
@@ -42,6 +42,7 @@ mod workflows;
 pub(crate) struct Meters {
     submitted: Counter<u64>,
     refused: Counter<u64>,
+    keys_refused: Counter<u64>,
     batch_size: Histogram<f64>,
     payload_size: Histogram<f64>,
     request_duration: Histogram<f64>,
@@ -91,6 +92,7 @@ const NONE_BEGUN: u32 = u32::MAX;
 const FIRED: &str = "fired";
 const MISSED: &str = "missed";
 const REFUSED: &str = "refused";
+const LIMITED: &str = "limited";
 const SKIPPED: &str = "skipped";
 
 const OUTCOMES: [&str; 4] = ["created", "existing", "replaced", "updated"];
@@ -124,9 +126,14 @@ impl Meters {
         for outcome in [FIRED, MISSED, REFUSED, SKIPPED] {
             slots.add(0, &[KeyValue::new("outcome", outcome)]);
         }
+        let keys_refused = KEYS_REFUSED.counter(meter);
+        for outcome in [REFUSED, LIMITED] {
+            keys_refused.add(0, &[KeyValue::new("outcome", outcome)]);
+        }
         Self {
             submitted: TASKS_SUBMITTED.counter(meter),
             refused: SUBMISSIONS_REFUSED.counter(meter),
+            keys_refused,
             batch_size: SUBMIT_BATCH_SIZE.histogram(meter),
             payload_size: PAYLOAD_SIZE.histogram(meter),
             request_duration: HTTP_REQUEST_DURATION.histogram(meter),
@@ -219,6 +226,12 @@ impl Meters {
     /// Slots were not fired in time, and the catch-up policy leaves them out.
     pub(crate) fn slots_missed(&self, slots: u64) {
         self.count_slots(MISSED, slots);
+    }
+
+    /// The key of a request was not valid; `is_limited` if its address had sent too many.
+    pub(crate) fn key_refused(&self, is_limited: bool) {
+        let outcome = if is_limited { LIMITED } else { REFUSED };
+        self.keys_refused.add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
     /// The task of a slot was refused for good.

@@ -57,9 +57,15 @@ pub(crate) struct Middleware {
 }
 
 impl Middleware {
-    async fn check(&self, asked: (&Method, &Uri, &HeaderMap), route: Option<&MatchedPath>) -> Result<Pass> {
+    async fn check(
+        &self,
+        asked: (&Method, &Uri, &HeaderMap),
+        route: Option<&MatchedPath>,
+        client: Option<ClientAddress>,
+    ) -> Result<Pass> {
         let (method, uri, headers) = asked;
-        let pass = self.doors.check(&self.app.live, (method, headers), route.map(MatchedPath::as_str)).await?;
+        let pass = self.doors.check(&self.app.live, (method, headers), route.map(MatchedPath::as_str)).await;
+        let pass = pass.map_err(|problem| self.app.failures.answer(problem, client, &self.app.meters))?;
         if let Some(route) = route {
             self.known.check(method, route.as_str(), uri)?;
             if let Some(reach) = pass.reach() {
@@ -97,8 +103,8 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     if let Some(client) = client {
         request.extensions_mut().insert(client);
     }
-    let client = client.map(|ClientAddress(address)| tracing::field::display(address));
-    let span = tracing::debug_span!("request", id = ?id, client, method = %request.method(), uri = %redact(&request.uri().to_string()));
+    let shown = client.map(|ClientAddress(address)| tracing::field::display(address));
+    let span = tracing::debug_span!("request", id = ?id, client = shown, method = %request.method(), uri = %redact(&request.uri().to_string()));
     let answer = async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
@@ -108,7 +114,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
             let checked = match admitted {
                 Ok(()) => {
                     let asked = (request.method(), request.uri(), request.headers());
-                    middleware.check(asked, route.as_ref()).await
+                    middleware.check(asked, route.as_ref(), client).await
                 }
                 Err(refused) => Err(refused),
             };

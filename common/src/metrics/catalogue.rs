@@ -72,6 +72,8 @@ catalogue! {
         "Tasks of accepted submissions over HTTP, of schedules, workflows and bridges: outcome is `created`, `existing` (nothing changed), `replaced` or `updated` (the holder of its unique key).";
     SUBMISSIONS_REFUSED: Counter "jobbers.submissions.refused", "{request}", [CODE], 64, &[], MANAGER,
         "Submissions that were answered with a problem, by its code; no task of such a request was taken in.";
+    KEYS_REFUSED: Counter "jobbers.keys.refused", "{request}", [OUTCOME], 2, &[], MANAGER,
+        "Requests whose access key was not valid: outcome is `refused`, or `limited` (429: its address had sent too many). A request without a key is not counted.";
     SUBMIT_BATCH_SIZE: Histogram "jobbers.submit.batch.size", "{task}", [], 1, BATCH, MANAGER,
         "Tasks per accepted submission.";
     PAYLOAD_SIZE: Histogram "jobbers.task.payload.size", "By", [QUEUE], PAIRS, PAYLOAD_BYTES, MANAGER,

@@ -67,6 +67,15 @@ impl Prometheus {
         Self::start_with(targets, rules, &tls).await
     }
 
+    /// The same for targets that ask for an access key, which is in a file.
+    ///
+    /// # Panics
+    /// If `prometheus` is not on the path or does not start.
+    pub async fn start_with_key(targets: &[SocketAddr], rules: &Path, key: &Path) -> Self {
+        let authorization = format!("authorization: {{credentials_file: \"{}\"}}, ", key.display());
+        Self::start_with(targets, rules, &authorization).await
+    }
+
     async fn start_with(targets: &[SocketAddr], rules: &Path, scheme: &str) -> Self {
         for _ in 0..ATTEMPTS {
             if let Some(prometheus) = Self::try_start(targets, rules, scheme).await {

@@ -18,7 +18,7 @@ use super::{
     LAG, rules,
     site::{Plan, Site, threads},
 };
-use crate::{engines::Kind, stack::Stack, tls::secure_manager};
+use crate::{engines::Kind, keys::create, stack::Stack, tls::secure_manager};
 
 /// What work brings about that goes wrong, wave by wave.
 const BY_BAD_WORK: [&str; 14] = [
@@ -80,6 +80,9 @@ const BY_CLIENTS_OF_BOARDS: [&str; 2] = ["JobbersBoardNotTaken", "JobbersBoardCo
 /// What a manager shows whose certificate was not renewed.
 const BY_A_CERTIFICATE_THAT_ENDS: [&str; 1] = ["JobbersCertificateEnds"];
 
+/// What a client brings about that goes on with a key that is not valid.
+const BY_WRONG_KEYS: [&str; 1] = ["JobbersKeysRefused"];
+
 /// A quota that holds a few dead letters, but not a large one.
 const ARCHIVE_BYTES: usize = 300_000;
 
@@ -109,10 +112,10 @@ fn every_alert_is_brought_about() {
     let too_many = &BY_TOO_MANY_NAMES[..];
     let hung = [&BY_A_HUNG_STORE[..], &BY_ITS_RETURN].concat();
     let planned = &BY_WORKFLOWS_AND_SCHEDULES[..];
-    let ends = &BY_A_CERTIFICATE_THAT_ENDS[..];
+    let ends = [&BY_A_CERTIFICATE_THAT_ENDS[..], &BY_WRONG_KEYS].concat();
     let deaths = [&BY_DEATH_OF_A_WORKER[..], &BY_DEATH_OF_THE_MANAGER].concat();
     let mut listed =
-        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, &refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned, ends]
+        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, &refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned, &ends]
             .concat();
     let mut all = rules::alerts();
     listed.sort_unstable();
@@ -315,6 +318,35 @@ async fn a_certificate_that_was_not_renewed_is_seen_while_its_clients_are_served
         (ready.starts_with("HTTP/1.1 200") && !ready.contains("the TLS certificate")).then_some(())
     })
     .await;
+}
+
+/// A Prometheus of its own scrapes it, with a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_keys_are_seen_and_limited_while_a_right_one_is_accepted() {
+    let stack = Stack::on(Kind::Sqlite).await;
+    let manager = stack.manager().await;
+    let (key, file) = (create(&stack, "prometheus", "viewer").await, stack.folder().join("prometheus.key"));
+    std::fs::write(&file, &key).unwrap();
+    let ask = async |key: &str| {
+        let bearer = format!("Bearer {key}");
+        manager.api.send(Method::GET, "/queues", &[("authorization", &bearer)], None).await.unwrap()
+    };
+    until(LAG, "the manager asks for keys", async || (ask("none").await.status == 401).then_some(())).await;
+    let (rules, begun) = (rules::hasten(stack.folder()), SystemTime::now());
+    let prometheus = Prometheus::start_with_key(&[manager.address], &rules, &file).await;
+    fire(&prometheus, begun, &BY_WRONG_KEYS, async || {
+        for _ in 0..12 {
+            ask("none").await;
+        }
+    })
+    .await;
+    let limited = until(LAG, "wrong keys are limited", async || {
+        let answer = ask("none").await;
+        (answer.status == 429).then_some(answer)
+    })
+    .await;
+    assert_eq!((limited.code(), limited.retry_after.as_deref()), ("too_many_wrong_keys", Some("1")));
+    assert_eq!(ask(&key).await.status, 200, "from the same address");
 }
 
 /// A worker over HTTP leases two tasks and is not heard of again, twice.
