@@ -16,6 +16,7 @@ pub mod cancel;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod condition;
+pub mod cookie;
 pub mod dead_letter;
 pub mod delete;
 pub mod dependency;
@@ -34,6 +35,7 @@ pub mod resubmit;
 pub mod role;
 pub mod route;
 pub mod schedule;
+pub mod session;
 pub mod signal;
 pub mod statuses;
 pub mod successors;

@@ -249,6 +249,9 @@ pub struct ReadyView {
     /// Pruned tasks that are remembered because their clients chose their ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tombstones: Option<u64>,
+    /// The name of the access key that the request came with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_in_as: Option<String>,
     /// The store's present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<Rfc3339>,
@@ -268,6 +271,7 @@ impl ReadyView {
             insecure: Vec::new(),
             outbox: Some(health.outbox),
             tombstones: Some(health.tombstones.count),
+            signed_in_as: None,
             now: Some(health.now.into()),
         }
     }
@@ -285,6 +289,7 @@ impl ReadyView {
             insecure: Vec::new(),
             outbox: None,
             tombstones: None,
+            signed_in_as: None,
             now: None,
         }
     }

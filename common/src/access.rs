@@ -12,12 +12,14 @@ mod key;
 mod pattern;
 mod redact;
 mod scope;
+mod session;
 
 pub use self::{
     key::{AccessKey, Digest, MAX_SECRETS, StoredSecret},
     pattern::{Pattern, PatternError},
     redact::redact,
     scope::{AccessRole, Scope},
+    session::Session,
 };
 
 /// How the text of each key begins. Tools that search for leaked secrets find keys by it.

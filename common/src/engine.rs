@@ -17,7 +17,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use crate::{
-    access::AccessKey,
+    access::{AccessKey, Digest, Session},
     dependency::added::NewDependency,
     lifecycle::Status,
     name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
@@ -446,6 +446,27 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::UnknownKey`].
     async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>>;
+
+    // ---- sessions -----------------------------------------------------------------------------------------------
+
+    /// Stores the session of a person who has signed in at the pages, for this long, under the digest of the text that the
+    /// person's browser has. Of more than [`MAX_SESSIONS`](crate::limits::MAX_SESSIONS), those that end first are forgotten.
+    ///
+    /// # Errors
+    /// Only those of the store. Safe to repeat.
+    async fn put_session(&self, id: &Digest, session: &Session, ttl: Duration) -> Result<()>;
+
+    /// A session; `None` if it has ended or never began.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn session(&self, id: &Digest) -> Result<Option<Session>>;
+
+    /// Ends a session. Not an error if it has ended.
+    ///
+    /// # Errors
+    /// Only those of the store. Safe to repeat.
+    async fn end_session(&self, id: &Digest) -> Result<()>;
 
     // ---- schedules ----------------------------------------------------------------------------------------------
 

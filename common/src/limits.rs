@@ -98,6 +98,8 @@ pub const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_QUEUES_PER_CLAIM: usize = 256;
 /// Most kinds of tasks one claim may refuse.
 pub const MAX_REFUSALS_PER_CLAIM: usize = 100;
+/// Most sessions of the pages that a store keeps.
+pub const MAX_SESSIONS: usize = 1_000;
 /// Longest time a blocked call (claim, result) waits before it answers with nothing.
 pub const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Lease a worker takes on a task unless told otherwise; it renews four times within it.

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    access::AccessKey,
+    access::{AccessKey, Digest, Session},
     dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
@@ -260,6 +260,18 @@ impl Engine for RedisEngine {
 
     async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
         verbs::arrange::delete_key(&self.store, key).await
+    }
+
+    async fn put_session(&self, id: &Digest, session: &Session, ttl: Duration) -> Result<()> {
+        verbs::session::put(&self.store, id, session, ttl).await
+    }
+
+    async fn session(&self, id: &Digest) -> Result<Option<Session>> {
+        verbs::session::look(&self.store, id).await
+    }
+
+    async fn end_session(&self, id: &Digest) -> Result<()> {
+        verbs::session::end(&self.store, id).await
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

@@ -57,6 +57,7 @@ pub mod refusals;
 pub mod schedules;
 pub mod schedules_of_workflows;
 pub mod sequence;
+pub mod sessions;
 pub mod settle;
 pub mod signals;
 pub mod spans;

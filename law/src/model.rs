@@ -27,7 +27,7 @@ use jobbers_common::engine::{
     workflows::{encode_run, validate_definition, validate_ids},
 };
 use jobbers_common::{
-    access::AccessKey,
+    access::{AccessKey, Digest, Session},
     dependency::added::{NewDependency, validate_new},
     lifecycle::Status,
     name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
@@ -366,6 +366,20 @@ impl Engine for ModelEngine {
 
     async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
         self.step(|state, _| state.delete_key(key))
+    }
+
+    async fn put_session(&self, id: &Digest, session: &Session, ttl: Duration) -> Result<()> {
+        self.step(|state, now| state.put_session(id, session, now.after(ttl), now));
+        Ok(())
+    }
+
+    async fn session(&self, id: &Digest) -> Result<Option<Session>> {
+        Ok(self.step(|state, now| state.session(id, now)))
+    }
+
+    async fn end_session(&self, id: &Digest) -> Result<()> {
+        self.step(|state, _| state.sessions.remove(&id.to_string()));
+        Ok(())
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

@@ -29,6 +29,7 @@ mod roles;
 mod routing;
 mod schedules;
 mod search;
+mod session;
 mod tasks;
 mod workers;
 mod workflows;
@@ -132,6 +133,7 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(workers::resume_matching),
         routes!(workers::drain),
         routes!(workers::resume),
+        routes!(session::begin, session::end),
         routes!(health::live),
         routes!(health::ready),
         routes!(metrics::metrics),

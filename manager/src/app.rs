@@ -134,6 +134,11 @@ impl App {
         insecure.filter_map(|exposure| exposure.warning(has_keys)).collect()
     }
 
+    /// Whether clients of the native API come over TLS.
+    pub(crate) fn speaks_tls(&self) -> bool {
+        !self.identities.is_empty()
+    }
+
     /// Whether the store has access keys, as far as is known.
     fn has_keys(&self) -> bool {
         self.live.snapshot().is_some_and(|config| !config.keys.is_empty())

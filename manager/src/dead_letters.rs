@@ -13,7 +13,7 @@ use std::{
 
 use axum::{
     extract::{FromRequest, FromRequestParts, MatchedPath, Request},
-    http::request::Parts,
+    http::{HeaderMap, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 use ulid::Ulid;
 
-use self::{meters::LetterMeters, pass_on::KeeperClient};
+use self::{meters::LetterMeters, pass_on::KeeperClient, view::unavailable};
 use crate::{app::App, config::Config, extract::WholeRequest};
 
 pub(crate) mod keeper;
@@ -251,8 +251,17 @@ pub(crate) async fn ask<T: Send + 'static>(
     blocking(archive, call).await.map_err(|error| view::problem_of(&error))
 }
 
-/// The paths of the operations on dead letters: a manager that does not keep the archive passes them on.
-const OPERATIONS: &str = "/dead-letter-queue";
+/// How the paths of the operations on dead letters begin: a manager that does not keep the archive passes them on.
+pub(crate) const OPERATIONS: &str = "/dead-letter-queue";
+
+/// The operation that may need a dead letter.
+const RESUBMIT: &str = "/tasks/{id}/resubmit";
+
+/// Whether another manager passed a request on, as one does only for dead letters. A page of another site can't send the header.
+pub(crate) fn is_passed_on(headers: &HeaderMap, route: Option<&MatchedPath>) -> bool {
+    let of_letters = |route: &MatchedPath| route.as_str().starts_with(OPERATIONS) || route.as_str() == RESUBMIT;
+    headers.contains_key(pass_on::PASSED_ON) && route.is_some_and(of_letters)
+}
 
 /// The archive, for a handler of an operation on dead letters.
 #[derive(Debug, Clone)]
@@ -267,12 +276,9 @@ impl FromRequestParts<Arc<App>> for LocalArchive {
     }
 }
 
-/// Answers a request. One for an operation on dead letters is answered where they are kept: it goes on to its handler with
-/// the archive, or to another manager.
-pub(crate) async fn answer(app: &Arc<App>, route: Option<&MatchedPath>, mut request: Request, next: Next) -> Response {
-    if !route.is_some_and(|route| route.as_str().starts_with(OPERATIONS)) {
-        return next.run(request).await;
-    }
+/// Answers a request for one of [`OPERATIONS`] where the dead letters are kept: it goes on to its handler with the archive, or to
+/// another manager.
+pub(crate) async fn answer(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     match held_up_to_date(app).await {
         Ok(archive) => {
             request.extensions_mut().insert(LocalArchive(archive));
@@ -299,11 +305,15 @@ impl NotHere {
     pub(crate) async fn answer(self, app: &App, request: WholeRequest) -> Response {
         match self {
             Self::Nowhere(problem) => problem.into_response(),
-            Self::At(_) if request.parts.headers.contains_key(pass_on::PASSED_ON) => {
-                refused("another manager passed this request on, and the archive has just changed hands; send it again")
-                    .into_response()
+            Self::At(_) if request.parts.headers.contains_key(pass_on::PASSED_ON) => unavailable(
+                "another manager passed this request on, and the archive has just changed hands; send it again",
+            )
+            .into_response(),
+            Self::At(url) => {
+                let WholeRequest { parts, body } = request;
+                let passed_on = Box::pin(app.dead_letters.client.pass_on(&url, parts, body)).await;
+                passed_on.unwrap_or_else(IntoResponse::into_response)
             }
-            Self::At(url) => Box::pin(pass_on::pass_on(app, &url, request)).await,
         }
     }
 }
@@ -379,7 +389,7 @@ fn elsewhere(letters: &DeadLetters, url: String) -> NotHere {
     if url.trim_end_matches('/') != letters.url.trim_end_matches('/') {
         return NotHere::At(url);
     }
-    NotHere::Nowhere(Box::new(refused(&format!(
+    NotHere::Nowhere(Box::new(unavailable(&format!(
         "the manager that has kept the archive says it is at {url}, where this one is: either it has just ended, \
          and another follows within seconds, or two managers have one advertise_url"
     ))))
@@ -389,12 +399,8 @@ fn no_keeper(letters: &DeadLetters) -> Problem {
     if let Some(trouble) = letters.trouble.lock().clone() {
         return trouble.into();
     }
-    refused(match &letters.path {
+    unavailable(match &letters.path {
         None => "this manager keeps no archive of dead letters, and no other manager does at the moment",
         Some(_) => "no manager keeps the archive of dead letters at the moment; one will within seconds",
     })
-}
-
-fn refused(detail: &str) -> Problem {
-    Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1))
 }

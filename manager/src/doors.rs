@@ -25,22 +25,24 @@ use futures_util::StreamExt;
 use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
-    access::{AccessKey, Digest, StoredSecret},
+    access::{AccessKey, Digest},
     queue::Config,
     time::Timestamp,
 };
-use subtle::ConstantTimeEq;
 
 mod failures;
 mod key_text;
 mod reach;
 mod requirements;
+pub(crate) mod sessions;
 
+use self::key_text::is_same;
 pub use self::key_text::{KeyText, KeyTextError};
+use self::sessions::OfPage;
 pub(crate) use self::{
     failures::Failures,
     reach::Reach,
-    requirements::{Requirement, Requirements, SCHEME, methods, requirement},
+    requirements::{Requirement, Requirements, SCHEME, is_page, methods, requirement},
 };
 use crate::{app::App, live_config::LiveConfig};
 
@@ -66,6 +68,15 @@ pub(crate) enum Pass {
     NoKeys(Unsigned),
     /// A key grants it.
     Key(Signed),
+}
+
+/// What a request asks for, and how it may be signed in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a HeaderMap,
+    /// Whether a session signs it in: a request of a page, or one that another manager passed on.
+    pub(crate) takes_sessions: bool,
 }
 
 /// By which secret a request is signed in, and for what.
@@ -102,8 +113,8 @@ impl Doors {
     /// Lets a request through to its route, or refuses it.
     pub(crate) async fn check(
         &self,
-        live: &LiveConfig,
-        (method, headers): (&Method, &HeaderMap),
+        app: &App,
+        Asked { method, headers, takes_sessions }: Asked<'_>,
         route: Option<&str>,
     ) -> Result<Pass> {
         let requirement = match &self.requirements {
@@ -113,8 +124,17 @@ impl Doors {
         if requirement == &Requirement::Open {
             return Ok(Pass::Free);
         }
-        let config = live.current().await?;
-        match Signed::in_with(&config, headers, requirement)? {
+        let config = app.live.current().await?;
+        let signed = match Signed::in_with(&config, headers, requirement) {
+            Err(problem) if takes_sessions && problem.code() == Code::KeyRequired => {
+                let found = sessions::find(&*app.engine, &config, headers, SystemTime::now().into()).await?;
+                let (key, digest) = found.ok_or(problem)?;
+                requirement.check(&key)?;
+                Some(Signed { key, digest, requirement: requirement.clone() })
+            }
+            signed => signed?,
+        };
+        match signed {
             Some(signed) => Ok(Pass::Key(signed)),
             None if self.needs_keys => Err(Problem::new(Code::KeyRequired, NO_KEY_YET)),
             None => {
@@ -204,13 +224,46 @@ impl Signed {
     }
 }
 
-/// Whether these headers have a key, if one is needed: then an open operation may show more.
-pub(crate) fn is_signed_in(config: &Config, headers: &HeaderMap, needed: Option<KeysNeeded>) -> bool {
-    match sign_in(config, headers) {
-        Ok(Some(_)) => true,
-        Ok(None) => needed.is_none(),
-        Err(_) => false,
+/// Who asks for an open operation, which may show more to one who is signed in.
+#[derive(Debug)]
+pub(crate) enum Visitor {
+    /// No key is needed.
+    Any,
+    /// One who is not signed in.
+    Stranger,
+    /// One who is.
+    Key(Arc<AccessKey>),
+}
+
+impl Visitor {
+    /// The one who sent these headers.
+    pub(crate) async fn of(
+        app: &App,
+        headers: &HeaderMap,
+        needed: Option<KeysNeeded>,
+        page: Option<OfPage>,
+    ) -> Result<Self> {
+        let config = app.live.current().await?;
+        match sign_in(&config, headers) {
+            Ok(Some((key, _))) => Ok(Self::Key(key)),
+            Ok(None) => Ok(if needed.is_some() { Self::Stranger } else { Self::Any }),
+            Err(_) if page.is_some() => {
+                let found = sessions::find(&*app.engine, &config, headers, SystemTime::now().into()).await?;
+                Ok(found.map_or(Self::Stranger, |(key, _)| Self::Key(key)))
+            }
+            Err(_) => Ok(Self::Stranger),
+        }
     }
+}
+
+/// The key that a text is valid for.
+///
+/// # Errors
+/// [`Code::KeyRefused`].
+pub(crate) fn find_by_text(config: &Config, text: &str, now: Timestamp) -> Result<(KeyText, Arc<AccessKey>)> {
+    let text: KeyText = text.parse().map_err(|error: KeyTextError| refused(&error.to_string()))?;
+    let (key, _) = find(config, &text, now)?;
+    Ok((text, key))
 }
 
 /// The key that these headers have. `None` while the store has no key.
@@ -233,10 +286,6 @@ fn find(config: &Config, text: &KeyText, now: Timestamp) -> Result<(Arc<AccessKe
             text.id()
         ))),
     }
-}
-
-fn is_same(secret: &StoredSecret, digest: &Digest) -> bool {
-    secret.digest.0.ct_eq(&digest.0).into()
 }
 
 /// What is sent after `Authorization: Bearer`.
@@ -269,6 +318,8 @@ fn refused(why: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use jobbers_common::access::Scope;
+
+    use jobbers_common::access::StoredSecret;
 
     use super::*;
 

@@ -32,6 +32,12 @@ impl KnownParameters {
         Self(paths.map(|(path, item)| (path.clone(), operations(item))).collect())
     }
 
+    /// Whether the description has this operation; `path` is the route's.
+    pub(crate) fn has(&self, method: &Method, path: &str) -> bool {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        self.0.get(path).is_some_and(|operations| operations.contains_key(method))
+    }
+
     /// Refuses a request with a query parameter that its operation lacks, before its body is read; `path` is the
     /// route's. The handler of `GET /tasks/cancel`, which the description does not contain, checks its own.
     pub(crate) fn check(&self, method: &Method, path: &str, uri: &Uri) -> Result<()> {

@@ -11,7 +11,7 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 use axum::{
     body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -29,8 +29,8 @@ use tracing::Instrument;
 use crate::{
     app::{App, overloaded},
     client_address::ClientAddress,
-    dead_letters,
-    doors::{Doors, KeysNeeded, Pass},
+    dead_letters::{self, OPERATIONS},
+    doors::{Asked, Doors, KeysNeeded, Pass, is_page, sessions::OfPage},
     guard::{Ambiguous, Guard},
     known_parameters::KnownParameters,
     leases::Undelivered,
@@ -59,20 +59,32 @@ pub(crate) struct Middleware {
 impl Middleware {
     async fn check(
         &self,
-        asked: (&Method, &Uri, &HeaderMap),
+        asked: Asked<'_>,
+        uri: &Uri,
         route: Option<&MatchedPath>,
         client: Option<ClientAddress>,
     ) -> Result<Pass> {
-        let (method, uri, headers) = asked;
-        let pass = self.doors.check(&self.app.live, (method, headers), route.map(MatchedPath::as_str)).await;
+        let method = asked.method;
+        let pass = self.doors.check(&self.app, asked, route.map(MatchedPath::as_str)).await;
         let pass = pass.map_err(|problem| self.app.failures.answer(problem, client, &self.app.meters))?;
         if let Some(route) = route {
             self.known.check(method, route.as_str(), uri)?;
             if let Some(reach) = pass.reach() {
-                reach.check_route(&self.app, method, uri, route.as_str()).await?;
+                reach.check_route(&*self.app.engine, method, uri, route.as_str()).await?;
             }
         }
         Ok(pass)
+    }
+}
+
+impl Middleware {
+    /// The answer of a request's handler.
+    async fn answer(&self, route: Option<&MatchedPath>, request: Request, next: Next) -> Response {
+        let route = route.map(MatchedPath::as_str).filter(|route| route.starts_with(OPERATIONS));
+        match route.is_some_and(|route| self.known.has(request.method(), route)) {
+            true => Box::pin(dead_letters::answer(&self.app, request, next)).await,
+            false => next.run(request).await,
+        }
     }
 }
 
@@ -108,13 +120,20 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     let answer = async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
+        if route.as_ref().is_some_and(|route| is_page(route.as_str())) {
+            // What the page asks of the API is signed in by its caller's session.
+            request.extensions_mut().insert(OfPage);
+        }
         let underway = middleware.app.meters.request(request.method(), route.clone());
         let mut response = even_if_it_panics(async {
             let admitted = counting.admit().and_then(|()| middleware.guard.check(&request));
             let checked = match admitted {
                 Ok(()) => {
-                    let asked = (request.method(), request.uri(), request.headers());
-                    middleware.check(asked, route.as_ref(), client).await
+                    let is_of_page = request.extensions().get::<OfPage>().is_some();
+                    let headers = request.headers();
+                    let takes_sessions = is_of_page || dead_letters::is_passed_on(headers, route.as_ref());
+                    let asked = Asked { method: request.method(), headers, takes_sessions };
+                    middleware.check(asked, request.uri(), route.as_ref(), client).await
                 }
                 Err(refused) => Err(refused),
             };
@@ -123,8 +142,8 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
                     if let Some(reach) = pass.reach() {
                         request.extensions_mut().insert(reach);
                     }
-                    pass.answer(&middleware.app, dead_letters::answer(&middleware.app, route.as_ref(), request, next))
-                        .await
+                    let answer = middleware.answer(route.as_ref(), request, next);
+                    pass.answer(&middleware.app, answer).await
                 }
                 Err(problem) => problem.into_response(),
             }

@@ -10,15 +10,16 @@
 //! manager below any path.
 //!
 //! An action is a `POST`, answered with a redirect to a page that says what was done. [`crate::guard`] refuses it when a
-//! page of another site sends it.
+//! page of another site sends it, and [`sign_in`] without the token of its session.
 //!
 //! Start reading at [`frame`], then [`overview`].
 
 use axum::{
     Router,
     http::header,
+    middleware::from_fn,
     response::{IntoResponse, Redirect, Response},
-    routing::get,
+    routing::{get, post},
 };
 
 mod ask;
@@ -36,9 +37,11 @@ mod queue;
 mod queues;
 mod ready;
 mod schedules;
+mod sign_in;
 mod submit;
 mod task;
 mod tasks;
+mod token;
 mod words;
 mod workers;
 mod workflows;
@@ -52,6 +55,7 @@ const KEPT: &str = "public, max-age=86400";
 /// The pages. `api` is the whole API of this manager, with its checks.
 pub(crate) fn routes(api: Router) -> Router {
     Router::new()
+        .route("/sign-out", post(sign_in::end))
         .route("/", get(async || Redirect::temporary("ui/")))
         .route("/ui", get(async || Redirect::temporary("ui/")))
         .route("/ui/", get(overview::show))
@@ -71,6 +75,8 @@ pub(crate) fn routes(api: Router) -> Router {
         .route("/ui/submit", get(submit::show).post(submit::submit))
         .route("/ui/manager", get(manager::show))
         .route("/ui/download", get(payload::download))
+        .layer(from_fn(sign_in::around))
+        .route("/sign-in", get(sign_in::show).post(sign_in::begin))
         .route("/ui/style.css", get(async || asset("text/css; charset=utf-8", STYLE)))
         .route("/ui/live.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))
         .route("/problems", get(errors::list))

@@ -5,7 +5,7 @@ pub mod types {
     pub use std::{sync::Arc, time::Duration};
 
     pub use crate::{
-        access::AccessKey,
+        access::{AccessKey, Digest, Session},
         dependency::added::NewDependency,
         engine::{
             AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules,
@@ -76,6 +76,9 @@ macro_rules! engine_verbs {
             delete_route(key: &RouteKey) -> Arc<Config>;
             put_key(key: AccessKey, mode: PutMode<AccessKey>) -> Arc<Config>;
             delete_key(key: &KeyId) -> Arc<Config>;
+            put_session(id: &Digest, session: &Session, ttl: Duration) -> ();
+            session(id: &Digest) -> Option<Session>;
+            end_session(id: &Digest) -> ();
             put_schedule(entry: ScheduleEntry, put: PutSchedule) -> u64;
             schedule(name: &ScheduleName) -> Option<StoredSchedule>;
             list_schedules(after: Option<&ScheduleName>, limit: usize) -> Vec<StoredSchedule>;

@@ -6,5 +6,6 @@ pub(super) mod keep;
 pub(super) mod prune;
 pub(super) mod queues;
 pub(super) mod resubmit;
+pub(super) mod session;
 pub(super) mod submit;
 pub(super) mod work;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    access::AccessKey,
+    access::{AccessKey, Digest, Session},
     dependency::added::{NewDependency, validate_new},
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
@@ -53,6 +53,7 @@ pub(super) mod maintain;
 pub(super) mod prune;
 pub(super) mod registered;
 pub(super) mod resubmit;
+pub(super) mod session;
 pub(super) mod settle;
 pub(super) mod submit;
 
@@ -359,6 +360,21 @@ impl Engine for SqliteEngine {
     async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
         let key = key.clone();
         self.writer.run(1, move |step| arrange::delete_key(step, &key)).await
+    }
+
+    async fn put_session(&self, id: &Digest, kept: &Session, ttl: Duration) -> Result<()> {
+        let (id, kept) = (*id, kept.clone());
+        self.writer.run(1, move |step| session::put(step, &id, &kept, ttl)).await
+    }
+
+    async fn session(&self, id: &Digest) -> Result<Option<Session>> {
+        let id = *id;
+        self.read(move |view| session::look(view, &id)).await
+    }
+
+    async fn end_session(&self, id: &Digest) -> Result<()> {
+        let id = *id;
+        self.writer.run(1, move |step| session::end(step, &id)).await
     }
 
     async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

@@ -110,6 +110,11 @@ macro_rules! conformance_of_stores {
             a_key_that_is_not_valid_is_refused
             a_change_of_a_key_raises_the_version_and_one_of_nothing_does_not
         );
+        $crate::conformance_group!($open, sessions:
+            a_session_lasts_until_its_end
+            a_session_that_is_ended_does_not_come_back
+            of_too_many_sessions_those_that_end_first_are_forgotten
+        );
         $crate::conformance_group!($open, queues:
             a_created_queue_works_with_the_default_settings
             a_queue_created_twice_is_one_queue

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    access::AccessKey,
+    access::{AccessKey, Digest, Session},
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_SESSIONS},
     name::{KeyId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule, check_place},
@@ -152,6 +152,20 @@ impl State {
         Ok(self.change(|config| {
             config.keys.remove(key);
         }))
+    }
+
+    pub(super) fn put_session(&mut self, id: &Digest, session: &Session, until: Timestamp, now: Timestamp) {
+        self.sessions.insert(id.to_string(), (session.clone(), until));
+        self.sessions.retain(|_, (_, until)| *until > now);
+        if self.sessions.len() > MAX_SESSIONS
+            && let Some(first) = self.sessions.iter().min_by_key(|(_, (_, until))| *until).map(|(id, _)| id.clone())
+        {
+            self.sessions.remove(&first);
+        }
+    }
+
+    pub(super) fn session(&self, id: &Digest, now: Timestamp) -> Option<Session> {
+        self.sessions.get(&id.to_string()).filter(|(_, until)| *until > now).map(|(session, _)| session.clone())
     }
 
     pub(super) fn register_worker(&mut self, report: WorkerReport, ttl: Duration, now: Timestamp) -> u64 {

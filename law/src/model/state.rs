@@ -6,6 +6,7 @@ use std::{
 };
 
 use jobbers_common::{
+    access::Session,
     dependency::End,
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
     gate::Gate,
@@ -76,6 +77,8 @@ pub(super) struct State {
     /// Who took a unique key last, by the task's name and the key.
     pub(super) keys: BTreeMap<(TaskName, UniqueKey), KeyHolder>,
     pub(super) duties: BTreeMap<DutyName, Duty>,
+    /// By the digest in text, and until when each lasts.
+    pub(super) sessions: BTreeMap<String, (Session, Timestamp)>,
     /// And until when each is kept.
     pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,
     /// Workers whose last claim left nothing, and that claim.
@@ -122,6 +125,7 @@ impl Default for State {
             receipts: BTreeSet::new(),
             keys: BTreeMap::new(),
             duties: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             catalogues: BTreeMap::new(),
             waiting: HashMap::new(),
             taken_from: None,

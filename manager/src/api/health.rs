@@ -16,7 +16,7 @@ use jobbers_common::engine::Error;
 
 use crate::{
     app::App,
-    doors::{self, KeysNeeded},
+    doors::{KeysNeeded, Visitor, sessions::OfPage},
     problem::problems,
 };
 
@@ -56,6 +56,7 @@ fn not_ready(error: Error) -> Problem {
 pub(crate) async fn ready(
     State(app): State<Arc<App>>,
     needed: Option<Extension<KeysNeeded>>,
+    page: Option<Extension<OfPage>>,
     headers: HeaderMap,
 ) -> Result<Response> {
     if app.leaving.is_cancelled() {
@@ -68,10 +69,12 @@ pub(crate) async fn ready(
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
     health.warnings.extend(health.tombstones.warning(health.now));
     health.warnings.extend(app.listener_warnings());
-    let config = app.live.current().await?;
-    let view = match doors::is_signed_in(&config, &headers, needed.map(|Extension(needed)| needed)) {
-        true => ReadyView { insecure: app.insecure(), ..ReadyView::new(health, app.started.elapsed().as_secs_f64()) },
-        false => ReadyView::without_details(),
+    let visitor = Visitor::of(&app, &headers, needed.map(|Extension(needed)| needed), page.map(|Extension(page)| page));
+    let signed_in_as = match visitor.await? {
+        Visitor::Stranger => return Ok(Json(ReadyView::without_details()).into_response()),
+        Visitor::Any => None,
+        Visitor::Key(key) => Some(key.name.clone()),
     };
-    Ok(Json(view).into_response())
+    let view = ReadyView::new(health, app.started.elapsed().as_secs_f64());
+    Ok(Json(ReadyView { insecure: app.insecure(), signed_in_as, ..view }).into_response())
 }

@@ -380,7 +380,7 @@ pub(crate) async fn extend(
         }));
     }
     if let Some(FromRequestExtension(reach)) = &reach {
-        reach.check_leases(&app, entries.iter().flatten()).await?;
+        reach.check_leases(&*app.engine, entries.iter().flatten()).await?;
     }
     let ids: Vec<TaskId> = extensions.iter().map(|extension| extension.id.clone()).collect();
     let answers = match extensions.is_empty() {
@@ -414,7 +414,7 @@ pub(crate) async fn give_back(
     check_count(leases.len())?;
     let Returned { entries, endings, checkpoints } = ending::read(leases, app.max_payload_bytes);
     if let Some(FromRequestExtension(reach)) = &reach {
-        reach.check_leases(&app, entries.iter().flatten()).await?;
+        reach.check_leases(&*app.engine, entries.iter().flatten()).await?;
     }
     if !checkpoints.is_empty() {
         // Before the return, by which the lease is over. A lease that is lost already is answered below.

@@ -1,27 +1,26 @@
 //! Passes a request on to the manager that keeps the archive, and brings its answer back.
 //!
-//! The request goes with its caller's own key. The caller was let in here, and is let in again there: both managers read the
+//! The request goes with its caller's own key or session. The caller was let in here, and is let in again there: both managers read the
 //! same keys from one store. So no manager acts with rights that its caller lacks, and the store holds no secret of managers,
-//! which whoever reads it could use. The keeper's address comes from the store, read just before.
+//! with which a process that reads it could act. The keeper's address comes from the store, read just before.
 //!
 //! A request is passed on once. A manager that gets one and does not keep the archive refuses it, so no two managers that
 //! each take the other for the keeper send it round.
 
 use axum::{
-    body::Body,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use jobbers_api::client::{Client, Error};
+use jobbers_api::{
+    client::{Client, Error},
+    problem::Problem,
+};
 use jobbers_common::limits::MAX_WAIT;
 use parking_lot::Mutex;
 
-use super::refused;
-use crate::{
-    app::App,
-    client_address::{ClientAddress, FORWARDED_FOR},
-    extract::WholeRequest,
-};
+use super::view::unavailable;
+use crate::client_address::{ClientAddress, FORWARDED_FOR};
 
 /// Marks a request that a manager passed on.
 pub(super) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
@@ -29,8 +28,9 @@ pub(super) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed
 const AGENT: &str = concat!("jobbers-manager/", env!("CARGO_PKG_VERSION"));
 
 /// The headers that operations read.
-static ASKED: [HeaderName; 6] = [
+static ASKED: [HeaderName; 7] = [
     header::AUTHORIZATION,
+    header::COOKIE,
     header::CONTENT_TYPE,
     header::ACCEPT,
     header::IF_MATCH,
@@ -56,40 +56,37 @@ impl KeeperClient {
         Ok(client)
     }
 
-    /// Makes the next call read the files of the address again.
-    fn forget(&self) {
-        *self.0.lock() = None;
+    /// The answer of the manager at `url` to a request.
+    ///
+    /// # Errors
+    /// [`jobbers_api::problem::Code::ArchiveUnavailable`] without an answer.
+    pub(super) async fn pass_on(&self, url: &str, asked: Parts, body: Bytes) -> Result<Response, Problem> {
+        match self.exchange(url, asked, body).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => {
+                // The next call reads the files that the address names again.
+                *self.0.lock() = None;
+                tracing::warn!(%error, "the manager that keeps the dead letters can't be asked");
+                Err(unavailable(&format!(
+                    "the dead letters are kept by another manager, which can't be asked ({error}); if it has died, another \
+                     follows within seconds, and what this request asks for may have been done"
+                )))
+            }
+        }
     }
-}
 
-/// The answer of the manager at `url` to this request.
-pub(super) async fn pass_on(app: &App, url: &str, request: WholeRequest) -> Response {
-    let WholeRequest { parts, body } = request;
-    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let asked = async {
-        let client = app.dead_letters.client.of(url)?;
-        let mut headers = chosen(&parts.headers, &ASKED);
+    async fn exchange(&self, url: &str, asked: Parts, body: Bytes) -> Result<Response, Error> {
+        let client = self.of(url)?;
+        let mut headers = chosen(&asked.headers, &ASKED);
         headers.insert(PASSED_ON, HeaderValue::from_static("1"));
-        if let Some(ClientAddress(client)) = parts.extensions.get() {
+        if let Some(ClientAddress(client)) = asked.extensions.get() {
             // An address is always a legal value.
             headers.extend(HeaderValue::try_from(client.to_string()).ok().map(|client| (FORWARDED_FOR, client)));
         }
-        client.call(parts.method.clone(), path).headers(headers).body(body).waiting(MAX_WAIT).exchange().await
-    };
-    match asked.await {
-        Ok(answer) => {
-            let (answered, body) = axum::http::Response::<_>::from(answer).into_parts();
-            (answered.status, chosen(&answered.headers, &ANSWERED), Body::new(body)).into_response()
-        }
-        Err(error) => {
-            app.dead_letters.client.forget();
-            tracing::warn!(%error, "the manager that keeps the dead letters can't be asked");
-            refused(&format!(
-                "the dead letters are kept by another manager, which can't be asked ({error}); if it has died, another \
-                 follows within seconds, and what this request asks for may have been done"
-            ))
-            .into_response()
-        }
+        let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+        let answer = client.call(asked.method, path).headers(headers).body(body).waiting(MAX_WAIT).exchange().await?;
+        let (answered, body) = axum::http::Response::<_>::from(answer).into_parts();
+        Ok((answered.status, chosen(&answered.headers, &ANSWERED), Body::new(body)).into_response())
     }
 }
 

@@ -40,6 +40,11 @@ pub(crate) fn problem_of(error: &Error) -> Problem {
     if error.is_transient() { problem.after(Duration::from_secs(2)) } else { problem }
 }
 
+/// The problem of a request for the archive that can't be answered now.
+pub(crate) fn unavailable(detail: &str) -> Problem {
+    Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1))
+}
+
 /// A dead letter, as lists show it.
 pub(crate) fn letter(letter: Summary) -> LetterView {
     LetterView {

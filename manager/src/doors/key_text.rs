@@ -5,11 +5,12 @@
 use std::{fmt, str::FromStr};
 
 use jobbers_common::{
-    access::{Digest, ID_LENGTH, KEY_ALPHABET, KEY_PREFIX, SECRET_LENGTH},
+    access::{Digest, ID_LENGTH, KEY_ALPHABET, KEY_PREFIX, SECRET_LENGTH, StoredSecret},
     name::KeyId,
 };
 use rand::Rng as _;
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
 
 /// How many characters of the secret are its checksum.
 const CHECKSUM_LENGTH: usize = 4;
@@ -37,14 +38,14 @@ impl KeyText {
     #[must_use]
     pub fn generate() -> Self {
         #[expect(clippy::expect_used, reason = "the alphabet has only legal characters")]
-        let id = KeyId::new(characters(ID_LENGTH)).expect("a legal name");
+        let id = KeyId::new(random_text(ID_LENGTH)).expect("a legal name");
         Self::for_id(&id)
     }
 
     /// Another text of the key `id`, with a new secret.
     #[must_use]
     pub fn for_id(id: &KeyId) -> Self {
-        let unchecked = format!("{KEY_PREFIX}{id}_{}", characters(SECRET_LENGTH - CHECKSUM_LENGTH));
+        let unchecked = format!("{KEY_PREFIX}{id}_{}", random_text(SECRET_LENGTH - CHECKSUM_LENGTH));
         let text = unchecked.clone() + &checksum(&unchecked);
         Self { id: id.clone(), text }
     }
@@ -93,8 +94,13 @@ impl fmt::Debug for KeyText {
     }
 }
 
+/// Whether a stored secret has this digest. The time that this takes shows nothing of either.
+pub(super) fn is_same(secret: &StoredSecret, digest: &Digest) -> bool {
+    secret.digest.0.ct_eq(&digest.0).into()
+}
+
 /// Random characters of the alphabet, five random bits each.
-fn characters(length: usize) -> String {
+pub(super) fn random_text(length: usize) -> String {
     let mut random = vec![0; length];
     rand::rng().fill_bytes(&mut random);
     encode(&random)

@@ -10,12 +10,11 @@ use axum::http::{Method, Uri};
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
     access::AccessKey,
+    engine::Engine,
     name::{QueueName, TaskId, TaskName},
     task::NewTask,
 };
 use percent_encoding::percent_decode_str;
-
-use crate::app::App;
 
 /// The reach of a restricted key, in the extensions of its requests.
 #[derive(Debug, Clone)]
@@ -31,11 +30,11 @@ impl Reach {
     ///
     /// # Errors
     /// [`Code::OutOfReach`]; [`Code::UnknownTask`] for a task out of reach.
-    pub(crate) async fn check_route(&self, app: &App, method: &Method, uri: &Uri, route: &str) -> Result<()> {
+    pub(crate) async fn check_route(&self, engine: &dyn Engine, method: &Method, uri: &Uri, route: &str) -> Result<()> {
         let method = if method == Method::HEAD { "GET" } else { method.as_str() };
         match (method, route) {
             ("GET", "/tasks/{id}" | "/tasks/{id}/events") | ("POST", "/tasks/{id}/cancel" | "/tasks/{id}/signal") => {
-                self.check_task(app, parameter(uri, route, "{id}")).await
+                self.check_task(engine, parameter(uri, route, "{id}")).await
             }
             ("GET", "/queues/{queue}") | ("POST", "/queues/{queue}/pause" | "/queues/{queue}/resume") => {
                 self.check_queue_of_path(parameter(uri, route, "{queue}"))
@@ -50,7 +49,7 @@ impl Reach {
     ///
     /// # Errors
     /// [`Code::OutOfReach`]; [`Code::TaskExists`] and [`Code::UnknownPredecessor`] for ids of tasks out of reach.
-    pub(crate) async fn check_submission(&self, app: &App, tasks: &[NewTask]) -> Result<()> {
+    pub(crate) async fn check_submission(&self, engine: &dyn Engine, tasks: &[NewTask]) -> Result<()> {
         let own: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
         for (index, task) in tasks.iter().enumerate() {
             let at = |problem: Problem| problem.with_place(format_args!("task {index}"));
@@ -59,12 +58,12 @@ impl Reach {
                 let why = "and a unique key may be held by a task that it does not reach";
                 return Err(at(self.refused(why)));
             }
-            if task.id_is_chosen && self.is_foreign(app, &task.id).await? {
+            if task.id_is_chosen && self.is_foreign(engine, &task.id).await? {
                 let detail = format!("the id {} is taken by another submission", task.id);
                 return Err(at(Problem::new(Code::TaskExists, detail)));
             }
             for dependency in task.depends_on.iter().filter(|dependency| !own.contains(&dependency.on)) {
-                if self.is_foreign(app, &dependency.on).await? {
+                if self.is_foreign(engine, &dependency.on).await? {
                     let detail = format!("task {} depends on task {}, which does not exist", task.id, dependency.on);
                     return Err(at(Problem::new(Code::UnknownPredecessor, detail)));
                 }
@@ -99,9 +98,13 @@ impl Reach {
     ///
     /// # Errors
     /// [`Code::UnknownTask`] for one out of reach; then nothing of the request is done.
-    pub(crate) async fn check_leases<'a>(&self, app: &App, ids: impl Iterator<Item = &'a TaskId>) -> Result<()> {
+    pub(crate) async fn check_leases<'a>(
+        &self,
+        engine: &dyn Engine,
+        ids: impl Iterator<Item = &'a TaskId>,
+    ) -> Result<()> {
         for id in ids {
-            if self.is_foreign(app, id).await? {
+            if self.is_foreign(engine, id).await? {
                 return Err(Problem::new(Code::UnknownTask, format!("task {id} does not exist")));
             }
         }
@@ -115,17 +118,17 @@ impl Reach {
         }
     }
 
-    async fn check_task(&self, app: &App, id: Option<String>) -> Result<()> {
+    async fn check_task(&self, engine: &dyn Engine, id: Option<String>) -> Result<()> {
         // What is no id is the handler's to refuse.
         let Some(Ok(id)) = id.map(TaskId::new) else { return Ok(()) };
-        match app.engine.get(&id).await? {
+        match engine.get(&id).await? {
             Some(task) if self.0.reaches(&task.queue, &task.name) => Ok(()),
             _ => Err(Problem::new(Code::UnknownTask, format!("task {id} does not exist"))),
         }
     }
 
-    async fn is_foreign(&self, app: &App, id: &TaskId) -> Result<bool> {
-        Ok(app.engine.get(id).await?.is_some_and(|task| !self.0.reaches(&task.queue, &task.name)))
+    async fn is_foreign(&self, engine: &dyn Engine, id: &TaskId) -> Result<bool> {
+        Ok(engine.get(id).await?.is_some_and(|task| !self.0.reaches(&task.queue, &task.name)))
     }
 
     fn check_queue_of_path(&self, queue: Option<String>) -> Result<()> {

@@ -80,12 +80,17 @@ impl Requirements {
             None if is_read && DOCUMENTATION.contains(&route) => &self.open,
             // A task may be called as an operation is.
             None if is_read && route.starts_with("/tasks/") => of("/tasks/{id}").unwrap_or(&self.page),
-            // A page asks the API for all that it shows and does, with its caller's key.
-            None if route == "/" || route == "/ui" || route.starts_with("/ui/") => &self.open,
+            None if is_page(route) => &self.open,
             None if is_read => &self.page,
             None => &self.other,
         }
     }
+}
+
+/// Whether a route is a page for people. A page asks the API for all that it shows and does, with its caller's key, so it needs
+/// none itself.
+pub(crate) fn is_page(route: &str) -> bool {
+    matches!(route, "/" | "/ui" | "/sign-in" | "/sign-out") || route.starts_with("/ui/")
 }
 
 impl Requirement {

@@ -8,20 +8,22 @@ use axum::{
     extract::{FromRequest, FromRequestParts, MatchedPath, OriginalUri, Request},
     http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
 };
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http_body_util::{BodyExt, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use jobbers_api::problem::{Code, Problem, ProblemBody};
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::token::TOKEN_FIELD;
+
 /// The headers of a page's request that its requests to the API carry: who asks, and from which page.
-static CARRIED: [HeaderName; 6] = [
+static CARRIED: [HeaderName; 7] = [
     header::HOST,
     header::AUTHORIZATION,
     header::COOKIE,
     header::ORIGIN,
     HeaderName::from_static("sec-fetch-site"),
+    HeaderName::from_static("x-forwarded-proto"),
     HeaderName::from_static("x-request-id"),
 ];
 
@@ -49,6 +51,7 @@ pub(super) struct Refusal {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) etag: Option<HeaderValue>,
+    cookie: Option<HeaderValue>,
     pub(super) body: Bytes,
 }
 
@@ -56,31 +59,15 @@ impl FromRequestParts<Router> for Api {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, Refusal> {
-        let carried = CARRIED.iter().flat_map(|name| {
-            parts.headers.get_all(name).iter().map(move |value| {
-                let key = (*name == header::AUTHORIZATION).then(|| key_of_login(value)).flatten();
-                (name.clone(), key.unwrap_or_else(|| value.clone()))
-            })
-        });
+        let carried = CARRIED
+            .iter()
+            .flat_map(|name| parts.headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
         let mut extensions = parts.extensions.clone();
         // Those of the page are not those of what it asks for.
         extensions.remove::<MatchedPath>();
         extensions.remove::<OriginalUri>();
         Ok(Self { service: service.clone(), headers: carried.collect(), extensions })
     }
-}
-
-/// The login that a browser asked for, as the API takes it: the password is an access key.
-fn key_of_login(value: &HeaderValue) -> Option<HeaderValue> {
-    let (scheme, login) = value.to_str().ok()?.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let login = String::from_utf8(BASE64_STANDARD.decode(login.trim()).ok()?).ok()?;
-    let (_, key) = login.split_once(':')?;
-    let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).ok()?;
-    bearer.set_sensitive(true);
-    Some(bearer)
 }
 
 impl Api {
@@ -123,6 +110,18 @@ impl Api {
         self.send(Method::PUT, path, Some(json_of(body)?), tag).await?.read()
     }
 
+    /// Sends a request whose answer sets a cookie, and is a `T`.
+    pub(super) async fn set_cookie<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<HeaderValue, Refusal> {
+        let answer = self.send(method, path, body.map(json_of).transpose()?, None).await?;
+        answer.read::<T>()?;
+        answer.cookie.ok_or_else(|| defect("an answer of the API sets no cookie"))
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -146,7 +145,8 @@ impl Api {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.map_err(|error| defect(&format!("an answer broke off: {error}")))?.to_bytes();
         if parts.status.is_success() {
-            return Ok(Answer { etag: parts.headers.get(header::ETAG).cloned(), body });
+            let header = |name| parts.headers.get(name).cloned();
+            return Ok(Answer { etag: header(header::ETAG), cookie: header(header::SET_COOKIE), body });
         }
         let problem = serde_json::from_slice(&body).map_err(|error| defect(&format!("{}: {error}", parts.status)))?;
         Err(Refusal { status: parts.status, problem })
@@ -193,15 +193,21 @@ impl<T: DeserializeOwned> FromRequest<Router> for Form<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, _: &Router) -> Result<Self, Refusal> {
-        let reading = tokio::time::timeout(FORM_PATIENCE, Limited::new(request.into_body(), MAX_FORM_BYTES).collect());
-        let refused = |code, detail: String| Refusal::from(Problem::new(code, detail));
-        match reading.await {
-            Ok(Ok(body)) => read_pairs(&body.to_bytes()).map(Self),
-            Ok(Err(error)) => {
-                Err(refused(Code::BodyTooLarge, format!("a form has at most {MAX_FORM_BYTES} bytes: {error}")))
-            }
-            Err(_) => Err(refused(Code::RequestTimeout, "the form did not arrive within 30s".to_owned())),
+        let body = read_form(request.into_body()).await?;
+        read_pairs(&body).map(Self)
+    }
+}
+
+/// The bytes of a form: within the bound, and in time.
+pub(super) async fn read_form(body: Body) -> Result<Bytes, Refusal> {
+    let reading = tokio::time::timeout(FORM_PATIENCE, Limited::new(body, MAX_FORM_BYTES).collect());
+    let refused = |code, detail: String| Refusal::from(Problem::new(code, detail));
+    match reading.await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) => {
+            Err(refused(Code::BodyTooLarge, format!("a form has at most {MAX_FORM_BYTES} bytes: {error}")))
         }
+        Err(_) => Err(refused(Code::RequestTimeout, "the form did not arrive within 30s".to_owned())),
     }
 }
 
@@ -209,26 +215,8 @@ fn read_pairs<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
     let refused =
         |error: &dyn std::fmt::Display| Refusal::from(Problem::new(Code::InvalidParameter, error.to_string()));
     let pairs: Vec<(String, String)> = serde_html_form::from_bytes(text).map_err(|error| refused(&error))?;
-    let said: Vec<(String, String)> = pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect();
+    let is_said = |(name, value): &(String, String)| !value.trim().is_empty() && name != TOKEN_FIELD;
+    let said: Vec<(String, String)> = pairs.into_iter().filter(is_said).collect();
     let said = serde_html_form::to_string(said).map_err(|error| refused(&error))?;
     serde_html_form::from_str(&said).map_err(|error| refused(&error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_login_s_password_is_the_key_and_everything_else_stays_as_it_is() {
-        let key = |login: &str| {
-            let sent = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(login))).unwrap();
-            key_of_login(&sent).map(|value| value.to_str().unwrap().to_owned())
-        };
-        assert_eq!(key("ada:jb_0_1"), Some("Bearer jb_0_1".to_owned()));
-        assert_eq!(key(":a:b"), Some("Bearer a:b".to_owned()));
-        assert_eq!(key("ada"), None);
-        for other in ["Bearer jb_0_1", "Basic", "Basic ===", "x"] {
-            assert!(key_of_login(&HeaderValue::from_static(other)).is_none(), "{other}");
-        }
-    }
 }

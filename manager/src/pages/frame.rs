@@ -5,7 +5,7 @@
 use axum::{
     Router,
     extract::FromRequestParts,
-    http::{HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderName, StatusCode, header, request::Parts},
     response::{Html, IntoResponse, Response},
 };
 use jobbers_api::worker::ReadyView;
@@ -15,6 +15,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::{
     ask::{Api, Refusal},
     ready::Ready,
+    token,
     words::{prose, text},
 };
 
@@ -29,9 +30,6 @@ const HEADERS: [(HeaderName, &str); 4] = [
     // The addresses of pages hold ids and searches.
     (header::REFERRER_POLICY, "same-origin"),
 ];
-
-/// Makes a browser ask for a login, whose password is the key ([`super::ask`]).
-const ASK_FOR_KEY: HeaderValue = HeaderValue::from_static("Basic realm=\"Jobbers\", charset=\"UTF-8\"");
 
 /// The pages of the navigation, with their addresses.
 const PLACES: [(&str, &str); 9] = [
@@ -77,7 +75,14 @@ impl Screen {
 
     /// A whole page. `here` is its entry in the navigation.
     pub(super) fn page(&self, here: &str, title: &str, body: &Markup) -> Response {
-        let store = html! { small { span.live aria-hidden="true" { "●" } " " (text(&self.ready.store)) } };
+        let store = html! {
+            small { span.live aria-hidden="true" { "●" } " " (text(&self.ready.store)) }
+            @if let Some(name) = &self.ready.signed_in_as {
+                form.person method="post" action="../sign-out" {
+                    (token::field()) (text(name)) " " button { "Sign out" }
+                }
+            }
+        };
         let foot = html! {
             (text(&self.ready.durability)) " · Jobbers " (self.ready.version.to_string()) " · "
             a href="../docs/" { "API" } " · "
@@ -160,11 +165,7 @@ impl IntoResponse for Refusal {
         };
         let frame =
             Frame { root: "../", here: "", title: &problem.title, head: &again, aside: &html! {}, foot: &html! {} };
-        let mut response = (status, whole(&frame, &body)).into_response();
-        if status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, ASK_FOR_KEY);
-        }
-        response
+        (status, whole(&frame, &body)).into_response()
     }
 }
 
@@ -181,12 +182,17 @@ pub(super) fn missing(refusal: &Refusal) -> Markup {
     }
 }
 
+/// A form that changes something, with the token of the session: every one of the pages is made here.
+pub(super) fn post_form(class: Option<&str>, content: &Markup) -> Markup {
+    html! { form class=[class] method="post" { (token::field()) (content) } }
+}
+
 /// What an action asks for before it is done: a summary that opens to what it will do, and the button.
 pub(super) fn action(label: &str, explanation: &Markup, form: &Markup) -> Markup {
     html! {
         details.action {
             summary.button { (label) "…" }
-            form method="post" { p { (explanation) } (form) }
+            (post_form(None, &html! { p { (explanation) } (form) }))
         }
     }
 }

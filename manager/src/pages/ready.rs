@@ -23,6 +23,8 @@ pub(super) struct Ready {
     pub(super) outbox: u64,
     pub(super) tombstones: u64,
     pub(super) now: Rfc3339,
+    /// The name of the key that its reader has signed in with.
+    pub(super) signed_in_as: Option<String>,
 }
 
 impl Ready {
@@ -38,6 +40,7 @@ impl Ready {
             outbox: view.outbox?,
             tombstones: view.tombstones?,
             now: view.now?,
+            signed_in_as: view.signed_in_as,
         })
     }
 }
@@ -46,8 +49,7 @@ impl TryFrom<ReadyView> for Ready {
     type Error = Refusal;
 
     fn try_from(view: ReadyView) -> Result<Self, Refusal> {
-        let sign_in = "the pages show what your access key may see: when the browser asks, give any user name, and the \
-                       key as the password";
+        let sign_in = "the pages show what your access key may see: sign in with it at /sign-in";
         Self::whole(view).ok_or_else(|| Problem::new(Code::KeyRequired, sign_in).into())
     }
 }

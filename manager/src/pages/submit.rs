@@ -15,7 +15,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     ask::{Api, Form, Query, Refusal},
     done::{Did, back},
-    frame::{Answered, Screen},
+    frame::{Answered, Screen, post_form},
     words::{line, number, prose, text, to},
 };
 
@@ -121,7 +121,7 @@ fn form(name: &str, version: Option<u32>, known: Option<&RegisteredTaskView>) ->
         h1 { "Submit " (line(name)) "@" (version) }
         @if let Some(task) = known { @if !task.description.is_empty() { p { (prose(&text(&task.description))) } } }
         @else { p.soft { "No live worker can run it: the task waits until one can." } }
-        form.card method="post" {
+        (post_form(Some("card"), &html! {
             input type="hidden" name="name" value=(name);
             input type="hidden" name="version" value=(version);
             h2 { "Parameters" }
@@ -139,7 +139,7 @@ fn form(name: &str, version: Option<u32>, known: Option<&RegisteredTaskView>) ->
                 label { "Id" input name="id" placeholder="a new one"; }
             }
             p { button { "Submit" } " " span.soft { "One task is stored. " code { "jobbers submit " (line(name)) } } }
-        }
+        }))
     }
 }
 

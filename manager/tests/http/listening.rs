@@ -59,6 +59,36 @@ async fn behind_a_proxy_only_clients_of_its_network_are_served() {
 }
 
 #[tokio::test]
+async fn wrong_keys_are_limited_by_address_and_a_right_one_is_accepted_from_there() {
+    let proxy = ["127.0.0.1".parse().unwrap()].into_iter().collect();
+    let config = Config { behind_proxy: proxy, config_refresh: Duration::from_millis(20), ..Config::default() };
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
+    let (text, _) = create(&*server.engine, Some(AccessRole::Viewer), &[]).await;
+    soon(async { while server.get("/queues").await.status != 401 {} }).await;
+    let other = KeyText::generate();
+    let from = async |client: &str, key: &str| {
+        let asked = server.request(Method::GET, "/queues").header("x-forwarded-for", client).bearer_auth(key);
+        server.send(asked).await
+    };
+    for wrong in [other.as_str(), "jb_wrong", "", "x"].iter().cycle().take(10) {
+        from("198.51.100.1", wrong).await.refused(401, "key_refused");
+    }
+    // What a client writes in front of what its proxy appends changes nothing.
+    for client in ["198.51.100.1", "203.0.113.9, 198.51.100.1", "[::ffff:198.51.100.1]:99"] {
+        let limited = from(client, other.as_str()).await;
+        limited.refused(429, "too_many_wrong_keys");
+        assert_eq!(limited.headers["retry-after"], "1");
+    }
+    from("198.51.100.2", other.as_str()).await.refused(401, "key_refused");
+    assert_eq!(from("198.51.100.1", text.as_str()).await.status, 200, "a right key is accepted");
+    let stranger = server.request(Method::GET, "/queues").header("x-forwarded-for", "198.51.100.1");
+    server.send(stranger).await.refused(401, "key_required");
+    let session = server.json(Method::POST, "/session", json!({"key": other.as_str()}));
+    server.send(session.header("x-forwarded-for", "198.51.100.1")).await.refused(429, "too_many_wrong_keys");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_unprotected_address_is_warned_about_on_every_page() {
     let server = exposed(Config { insecure: true, ..Config::default() }).await;
     let ready = server.get("/health/ready").await.expect(200);

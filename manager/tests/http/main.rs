@@ -33,6 +33,7 @@ mod parade;
 mod registry;
 mod schedules;
 mod server;
+mod sessions;
 mod stop;
 mod store_down;
 mod submit;

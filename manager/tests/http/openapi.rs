@@ -19,7 +19,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 77] = [
+const OPERATIONS: [&str; 79] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -28,6 +28,7 @@ const OPERATIONS: [&str; 77] = [
     "DELETE /roles/{role}",
     "DELETE /routing",
     "DELETE /schedules/{schedule}",
+    "DELETE /session",
     "DELETE /workflows/{workflow}",
     "GET /active-tasks",
     "GET /boards",
@@ -78,6 +79,7 @@ const OPERATIONS: [&str; 77] = [
     "POST /schedules/{schedule}/pause",
     "POST /schedules/{schedule}/resume",
     "POST /schedules/{schedule}/run",
+    "POST /session",
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/delete",
@@ -281,7 +283,7 @@ async fn an_example_is_of_its_parameters_type() {
 }
 
 /// Their path holds the id of an operation, which only an answer can name.
-const WITHOUT_EXAMPLE: [&str; 2] = ["get_resubmit_operation", "cancel_resubmit_operation"];
+const WITHOUT_EXAMPLE: [&str; 3] = ["get_resubmit_operation", "cancel_resubmit_operation", "begin_session"];
 
 /// The request that an operation's examples make. What must be said has one.
 fn example_request(server: &Server, method: &str, path: &str, operation: &Value) -> reqwest::RequestBuilder {

@@ -163,7 +163,7 @@ impl Site {
 }
 
 /// The answer itself, where it leads elsewhere.
-async fn unfollowed(request: RequestBuilder) -> Answer {
+pub(crate) async fn unfollowed(request: RequestBuilder) -> Answer {
     let client = jobbers_api::client::http_client().redirect(Policy::none()).build().unwrap();
     let response = client.execute(request.build().unwrap()).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());

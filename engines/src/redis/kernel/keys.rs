@@ -46,6 +46,7 @@
 //! | `config` | hash | `version`, the id of the latest `change`, each queue, role, rule and access key as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
+//! | `sessions`, `sessions:expiry` | hash, sorted set | sessions of the pages, by the digest of what a browser has, and when they end |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `g:timeouts` | sorted set | signals from outside, a task's id, a zero byte and a name, by the time until which they must come |
 //! | `g:early` | sorted set | signals that came before their tasks, a task's id, a zero byte and a name, by the time until which they are kept |

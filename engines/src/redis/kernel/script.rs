@@ -189,6 +189,7 @@ scripts! {
     DUE_WORKFLOWS = "../scripts/workflows/due_workflows.lua";
     DUMP = "../scripts/backup/dump.lua";
     DUTY = "../scripts/verbs/duty.lua";
+    END_SESSION = "../scripts/verbs/end_session.lua";
     EXTEND = "../scripts/verbs/extend.lua";
     FINISHED = "../scripts/read/finished.lua";
     FIRE = "../scripts/schedules/fire.lua";
@@ -215,6 +216,7 @@ scripts! {
     PRUNING = "../scripts/read/pruning.lua";
     PURGE = "../scripts/verbs/purge.lua";
     PUT_SCHEDULE = "../scripts/schedules/put_schedule.lua";
+    PUT_SESSION = "../scripts/verbs/put_session.lua";
     PUT_WORKFLOW = "../scripts/workflows/put_workflow.lua";
     QUEUES = "../scripts/store/queues.lua";
     READ = "../scripts/store/read.lua";
@@ -226,6 +228,7 @@ scripts! {
     RESTORE = "../scripts/backup/restore.lua";
     RESUBMIT = "../scripts/verbs/resubmit.lua";
     SCHEDULE = "../scripts/schedules/schedule.lua";
+    SESSION = "../scripts/verbs/session.lua";
     SETTLE_EDGES = "../scripts/follow/settle_edges.lua";
     SIGNAL = "../scripts/follow/signal.lua";
     STATS = "../scripts/read/stats.lua";

@@ -39,5 +39,6 @@ pub(crate) const SCHEMA: Schema = Schema {
         include_str!("../sql/migrations/0031_edges_in_pieces.sql"),
         include_str!("../sql/migrations/0032_spontaneous.sql"),
         include_str!("../sql/migrations/0033_access_keys.sql"),
+        include_str!("../sql/migrations/0034_sessions.sql"),
     ],
 };

@@ -107,7 +107,7 @@ pub(crate) async fn submit(
         breaks.take_if_due().await;
     }
     if let Some(Extension(reach)) = &reach {
-        reach.check_submission(&app, &tasks).await?;
+        reach.check_submission(&*app.engine, &tasks).await?;
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
