@@ -131,6 +131,8 @@ pub mod macro_support {
 /// The examples of the guides are compiled with the documentation's tests.
 #[cfg(doctest)]
 mod guides {
+    #[doc = include_str!("../README.md")]
+    mod readme_of_the_crate {}
     #[doc = include_str!("../../README.md")]
     mod readme {}
     #[doc = include_str!("../../docs/guides/coming-from-celery.md")]

@@ -17,6 +17,8 @@ mod layers;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod packages;
+#[cfg(test)]
 mod prose;
 #[cfg(test)]
 mod rust;
