@@ -230,6 +230,9 @@ codes! {
     ArchiveLocked = "archive_locked", SERVICE_UNAVAILABLE, "The archive is locked";
     /// The disk, or the quota of the archive (dlq_max_bytes), is full. Dead letters wait in the store.
     ArchiveFull = "archive_full", SERVICE_UNAVAILABLE, "The archive is full";
+    /// The change can't be logged for the audit log, so it was not made: as many logged changes wait in the store as may,
+    /// because no manager moves them to its archive.
+    AuditUnavailable = "audit_unavailable", SERVICE_UNAVAILABLE, "The change can't be logged";
     /// The manager is stopping. Ask another one.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
     /// What is held for all clients is over `max_client_memory`, or too many clients follow tasks. Nothing was changed;
@@ -260,6 +263,7 @@ pub const ALWAYS: &[Code] = &[
     Code::StoreUnavailable,
     Code::StoreFull,
     Code::StoreReadOnly,
+    Code::AuditUnavailable,
 ];
 
 /// What any operation with a JSON body may answer.
@@ -416,6 +420,7 @@ impl From<Error> for Problem {
             Error::Unavailable { .. } | Error::Config(_) => Code::StoreUnavailable,
             Error::Full(_) => Code::StoreFull,
             Error::ReadOnly(_) => Code::StoreReadOnly,
+            Error::AuditLogFull { .. } => Code::AuditUnavailable,
             Error::Schema { .. } => Code::StoreSchema,
             Error::Corrupt(_) => Code::StoreCorrupt,
             _ => Code::Internal,
@@ -427,7 +432,9 @@ impl From<Error> for Problem {
             Error::Unavailable { retry_after, .. } | Error::RateLimited { retry_after, .. } => Some(*retry_after),
             Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::from_secs(1)),
             // An operator must repair these; asking every second would not help.
-            Error::Full(_) | Error::ReadOnly(_) | Error::Config(_) => Some(Duration::from_secs(5)),
+            Error::Full(_) | Error::ReadOnly(_) | Error::Config(_) | Error::AuditLogFull { .. } => {
+                Some(Duration::from_secs(5))
+            }
             _ => None,
         };
         let holder = match &error {

@@ -9,7 +9,7 @@
 //! - [`Error::is_transient`] says whether the same call may succeed later. After a transient error the call may or may
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
-//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`parents`], [`keep`], [`audit`], [`dead`], [`duty`],
+//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`parents`], [`keep`], [`audit`], [`dead`], [`audit_log`], [`duty`],
 //! [`schedules`], [`workflows`], [`boards`], [`backup`].
 
 use std::{sync::Arc, time::Duration};
@@ -20,7 +20,10 @@ use crate::{
     access::{AccessKey, Digest, Session},
     dependency::added::NewDependency,
     lifecycle::Status,
-    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{
+        ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
+        WorkflowId,
+    },
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -32,6 +35,7 @@ use crate::{
 };
 
 pub mod audit;
+pub mod audit_log;
 pub mod backup;
 pub mod boards;
 pub mod dead;
@@ -51,6 +55,7 @@ pub mod workflows;
 
 pub use self::{
     audit::{AuditRequest, Audited, Finding, Flaw},
+    audit_log::{LoggedChange, LoggedChanges, LoggedKey},
     dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     due::Due,
     duty::{Duty, DutyClaim},
@@ -285,6 +290,37 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Invalid`] beyond a bound. Safe to repeat.
     async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()>;
+
+    // ---- audit log ----------------------------------------------------------------------------------------------
+
+    /// Logs that a change begins, before it is carried out. The store does not read the record. It stays until an archive
+    /// has it ([`Engine::forget_logged_changes`]). Works on a full store, because a change may be what drains it.
+    ///
+    /// # Errors
+    /// [`Error::AuditLogFull`] if [`crate::limits::MAX_LOGGED_CHANGES`] wait for an archive; [`Error::Invalid`] beyond a
+    /// bound. Safe to repeat: a change that is logged stays as it was logged first.
+    async fn log_change(&self, id: &ChangeId, record: &str) -> Result<()>;
+
+    /// Logs the outcome of a change that was logged. Returns whether the store knows the change: an archive may have
+    /// taken it meanwhile, without an outcome. Works on a full store.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] beyond a bound. Safe to repeat: the first outcome stays.
+    async fn log_outcome(&self, id: &ChangeId, outcome: &str) -> Result<bool>;
+
+    /// Up to `limit` logged changes after a number (0: all), in the order in which they were logged; fewer if they are
+    /// large, but at least one if any exists. Also returns how many there are, and the store's time.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn logged_changes(&self, after: u64, limit: usize) -> Result<LoggedChanges>;
+
+    /// Deletes logged changes, once an archive has them. A change whose outcome was logged after the archive read it
+    /// stays. Unknown ids are not an error. Works on a full store.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] beyond a bound. Safe to repeat.
+    async fn forget_logged_changes(&self, keys: &[LoggedKey]) -> Result<()>;
 
     // ---- duties -------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 mod stored_number;
 
 pub mod access;
+pub mod audit_log;
 pub mod backoff;
 pub mod board;
 pub mod dead_letter;

@@ -108,6 +108,12 @@ pub const DEFAULT_LEASE: Duration = Duration::from_secs(8);
 pub const MAX_DUTY_NOTE_BYTES: usize = 1_024;
 /// Copies of dead letters answered by one call are at most about this many bytes, or one.
 pub const DEAD_LETTERS_BYTES: usize = 16 * 1024 * 1024;
+/// Most logged changes that wait in a store until an archive has them. Beyond that, changes are refused.
+pub const MAX_LOGGED_CHANGES: usize = 10_000;
+/// Largest record of a change, and of its outcome, as they are stored, in bytes.
+pub const MAX_LOGGED_BYTES: usize = 16 * 1024;
+/// Logged changes answered by one call are at most about this many bytes, or one.
+pub const LOGGED_CHANGES_BYTES: usize = 4 * 1024 * 1024;
 /// The greatest revision that a restored task may have: what stores give out by the year 2049, so that numbers stay legal.
 pub const MAX_RESTORED_REVISION: u64 = 900_000_000_000_000;
 /// Most schedules of a store.

@@ -194,6 +194,11 @@ name!(
     "key id"
 );
 name!(
+    /// A change that is logged ([`crate::audit_log`]): a ULID.
+    ChangeId,
+    "change id"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

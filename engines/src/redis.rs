@@ -15,13 +15,16 @@ use jobbers_common::{
     dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
-        ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-        StoredSchedule, Submit, Submitted, TaskDeletion,
+        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey, Outbox,
+        Page, Parents, ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage,
+        QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry,
+        StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
-    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{
+        ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
+        WorkflowId,
+    },
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -41,6 +44,7 @@ use self::{
 use crate::{options::OpenOptions, pieces};
 
 mod audit;
+mod audit_log;
 mod backup;
 mod boards;
 mod follow;
@@ -180,6 +184,22 @@ impl Engine for RedisEngine {
 
     async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
         follow::letters::forget(&self.store, keys, &kernel::script::FORGET_RECEIPTS).await
+    }
+
+    async fn log_change(&self, id: &ChangeId, record: &str) -> Result<()> {
+        audit_log::begin(&self.store, id, record).await
+    }
+
+    async fn log_outcome(&self, id: &ChangeId, outcome: &str) -> Result<bool> {
+        audit_log::end(&self.store, id, outcome).await
+    }
+
+    async fn logged_changes(&self, after: u64, limit: usize) -> Result<LoggedChanges> {
+        audit_log::read(&self.store, after, limit).await
+    }
+
+    async fn forget_logged_changes(&self, keys: &[LoggedKey]) -> Result<()> {
+        audit_log::forget(&self.store, keys).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {

@@ -27,6 +27,7 @@ use self::{
 };
 
 mod audit;
+mod audit_log;
 mod backup;
 mod boards;
 mod follow;

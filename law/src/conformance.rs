@@ -22,6 +22,7 @@
 pub mod added_dependencies;
 pub mod arrange;
 pub mod audit;
+pub mod audit_log;
 pub mod backup;
 pub mod backup_boards;
 pub mod boards;

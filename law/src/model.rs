@@ -16,10 +16,11 @@ use tokio::sync::Notify;
 
 use jobbers_common::engine::{
     AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-    DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
-    ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
-    QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-    StoredSchedule, Submit, Submitted, TaskDeletion,
+    DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey,
+    Outbox, Page, Parents, ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest,
+    QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry,
+    StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
+    audit_log::{self as log, validate_record},
     dead::{validate_forget, validate_resubmit},
     keep::{validate_creation, validate_move, validate_task_deletion},
     look::validate_limit,
@@ -30,7 +31,10 @@ use jobbers_common::{
     access::{AccessKey, Digest, Session},
     dependency::added::{NewDependency, validate_new},
     lifecycle::Status,
-    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{
+        ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
+        WorkflowId,
+    },
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -44,6 +48,7 @@ use jobbers_common::{
 
 mod arrange;
 mod audit;
+mod audit_log;
 mod backup;
 mod board;
 mod boards;
@@ -271,6 +276,27 @@ impl Engine for ModelEngine {
     async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
         validate_forget(keys)?;
         self.step(|state, _| state.forget_receipts(keys));
+        Ok(())
+    }
+
+    async fn log_change(&self, id: &ChangeId, record: &str) -> Result<()> {
+        validate_record(record)?;
+        self.step(|state, now| state.log_change(id, record, now))
+    }
+
+    async fn log_outcome(&self, id: &ChangeId, outcome: &str) -> Result<bool> {
+        validate_record(outcome)?;
+        Ok(self.step(|state, _| state.log_outcome(id, outcome)))
+    }
+
+    async fn logged_changes(&self, after: u64, limit: usize) -> Result<LoggedChanges> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, now| state.logged_changes(after, limit, now)))
+    }
+
+    async fn forget_logged_changes(&self, keys: &[LoggedKey]) -> Result<()> {
+        log::validate_forget(keys)?;
+        self.step(|state, _| state.forget_logged_changes(keys));
         Ok(())
     }
 

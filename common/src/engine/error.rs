@@ -105,6 +105,12 @@ pub enum Error {
         /// When all of them may be accepted.
         retry_after: Duration,
     },
+    /// As many logged changes wait for an archive as may. Nothing was changed.
+    #[error("{max} logged changes wait in the store, as many as may, because no manager moves them to an archive")]
+    AuditLogFull {
+        /// How many may wait.
+        max: usize,
+    },
     /// The entry to create exists.
     #[error("{0} exists")]
     Exists(String),
@@ -194,6 +200,7 @@ impl Error {
                 | Self::QueueFull { .. }
                 | Self::QueueBytesFull { .. }
                 | Self::RateLimited { .. }
+                | Self::AuditLogFull { .. }
         )
     }
 
@@ -220,6 +227,7 @@ impl Error {
             Self::QueueFull { .. } => "queue_full",
             Self::QueueBytesFull { .. } => "queue_bytes_full",
             Self::RateLimited { .. } => "rate_limited",
+            Self::AuditLogFull { .. } => "audit_log_full",
             Self::Invalid(_) => "invalid",
             Self::Unavailable { .. } => "unavailable",
             Self::Full(_) => "full",

@@ -9,14 +9,15 @@ pub mod types {
         dependency::added::NewDependency,
         engine::{
             AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules,
-            Duty, DutyClaim, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
-            ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage,
-            QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-            StoredSchedule, Submit, Submitted, TaskDeletion,
+            Duty, DutyClaim, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey,
+            Outbox, Page, Parents, ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule,
+            QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, RunCounts, RunQuery,
+            ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
         },
         lifecycle::Status,
         name::{
-            DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId,
+            ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
+            WorkflowId,
         },
         queue::{Config, QueueConfig, RoleConfig},
         registry::{Catalogue, CatalogueId},
@@ -56,6 +57,10 @@ macro_rules! engine_verbs {
             dead_letters(after: u64, limit: usize) -> Outbox;
             forget_dead_letters(keys: &[DeadKey]) -> ();
             forget_receipts(keys: &[DeadKey]) -> ();
+            log_change(id: &ChangeId, record: &str) -> ();
+            log_outcome(id: &ChangeId, outcome: &str) -> bool;
+            logged_changes(after: u64, limit: usize) -> LoggedChanges;
+            forget_logged_changes(keys: &[LoggedKey]) -> ();
             claim_duty(claim: DutyClaim) -> Duty;
             duty(duty: &DutyName) -> Option<Duty>;
             release_duty(duty: &DutyName, holder: &HolderId) -> ();

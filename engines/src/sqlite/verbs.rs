@@ -8,10 +8,11 @@ use jobbers_common::{
     dependency::added::{NewDependency, validate_new},
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
-        ParentsRequest, PruneRequest, PruneScope, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage,
-        QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry,
-        StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
+        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey,
+        Outbox, Page, Parents, ParentsRequest, PruneRequest, PruneScope, Pruned, PutMode, PutRun, PutSchedule,
+        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts,
+        RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
+        audit_log::{self as log, validate_record},
         dead::{validate_forget, validate_resubmit},
         keep::{validate_creation, validate_move, validate_task_deletion},
         look::validate_limit,
@@ -20,7 +21,10 @@ use jobbers_common::{
     },
     lifecycle::Status,
     limits::{DEPENDENCIES_A_PIECE, MAX_BATCH},
-    name::{DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+    name::{
+        ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
+        WorkflowId,
+    },
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -33,7 +37,7 @@ use jobbers_common::{
 use tokio::time::timeout;
 
 use super::{
-    SqliteEngine, audit,
+    SqliteEngine, audit, audit_log,
     follow::{
         dependency::{self, external},
         gates, letters, parents, tombstones, waiting_bytes,
@@ -217,6 +221,29 @@ impl Engine for SqliteEngine {
         validate_forget(keys)?;
         let keys = keys.to_vec();
         self.writer.run(keys.len(), move |step| letters::forget(step, &keys, sql::FORGET_RECEIPT)).await
+    }
+
+    async fn log_change(&self, id: &ChangeId, record: &str) -> Result<()> {
+        validate_record(record)?;
+        let (id, record) = (id.clone(), record.to_owned());
+        self.writer.run(1, move |step| audit_log::begin(step, &id, &record)).await
+    }
+
+    async fn log_outcome(&self, id: &ChangeId, outcome: &str) -> Result<bool> {
+        validate_record(outcome)?;
+        let (id, outcome) = (id.clone(), outcome.to_owned());
+        self.writer.run(1, move |step| audit_log::end(step, &id, &outcome)).await
+    }
+
+    async fn logged_changes(&self, after: u64, limit: usize) -> Result<LoggedChanges> {
+        validate_limit(limit)?;
+        self.read(move |view| audit_log::read(view, after, limit)).await
+    }
+
+    async fn forget_logged_changes(&self, keys: &[LoggedKey]) -> Result<()> {
+        log::validate_forget(keys)?;
+        let keys = keys.to_vec();
+        self.writer.run(keys.len(), move |step| audit_log::forget(step, &keys)).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {

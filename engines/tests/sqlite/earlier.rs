@@ -46,6 +46,8 @@ const UNDO: &[(u32, &str)] = &[
     (31, "DROP TABLE link_due"),
     (32, "ALTER TABLE dependent DROP COLUMN spontaneous"),
     (33, "DROP TABLE access_key"),
+    (34, "DROP TABLE session"),
+    (35, "DROP TABLE logged_change"),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -103,6 +103,17 @@ macro_rules! conformance_of_stores {
             a_drain_is_seen_by_the_next_cycle
             a_catalogue_is_kept_for_its_time
         );
+        $crate::conformance_group!($open, audit_log:
+            a_change_is_logged_and_then_its_outcome
+            logged_changes_are_read_in_their_order_in_pages
+            a_change_logged_twice_is_one
+            an_outcome_is_noted_once_and_only_for_a_change_that_is_logged
+            a_change_whose_outcome_came_late_is_not_forgotten
+            as_many_changes_are_logged_as_may_wait
+            a_page_of_large_changes_is_short
+            many_changes_at_once_are_all_logged
+            what_is_logged_past_its_bounds_is_refused
+        );
         $crate::conformance_group!($open, keys:
             a_key_is_created_replaced_and_deleted
             a_key_is_read_as_it_was_written

@@ -8,7 +8,7 @@ use std::{
 use jobbers_common::{
     access::Session,
     dependency::End,
-    engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
+    engine::{ClaimRequest, DeadKey, DeadTask, Duty, LoggedChange, StoredRun, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
@@ -72,6 +72,8 @@ pub(super) struct State {
     pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
     /// By revision.
     pub(super) outbox: BTreeMap<u64, DeadTask>,
+    /// Changes for the audit log, in the order in which they were logged.
+    pub(super) logged_changes: Vec<LoggedChange>,
     /// Copies that were sent again.
     pub(super) receipts: BTreeSet<DeadKey>,
     /// Who took a unique key last, by the task's name and the key.
@@ -122,6 +124,7 @@ impl Default for State {
             intake_marks: HashMap::new(),
             workers: BTreeMap::new(),
             outbox: BTreeMap::new(),
+            logged_changes: Vec::new(),
             receipts: BTreeSet::new(),
             keys: BTreeMap::new(),
             duties: BTreeMap::new(),

@@ -19,6 +19,7 @@
 //! | `schedules`, `schedules:order`, `schedules:due` | hash, sorted sets | name: a schedule; all names with the score 0, so that they are in order; names by when there is something to do |
 //! | `workflows`, `workflows:definitions` | hash | id: a run of a workflow; its definition |
 //! | `workflows:order`, `workflows:state:<state>`, `workflows:due` | sorted sets | runs by when they were created, with the score 0, of all states and of one; ids by when there is something to do |
+//! | `changes`, `changes:order`, `changes:outcomes` | hash, sorted set, hash | id: a logged change; ids by their numbers; id: the outcome of the change |
 //! | `c` | number | the one counter behind revisions, fences and positions |
 //! | `q:<queue>:q` | list | the lane: position and id of ready tasks of the default priority, as they were submitted |
 //! | `q:<queue>:x` | number | entries of the lane that are no tasks any more |

@@ -109,6 +109,15 @@ pub(crate) const SCHEDULE: Layout = Layout {
     rest: "settings and state (JSON, which only Rust reads)",
 };
 
+/// A change that waits for an archive.
+pub(crate) const LOGGED: Layout = Layout {
+    name: "logged",
+    what: "`changes`: a logged change",
+    fields: &[revision("number", "in the order in which changes were logged"), time("begun_at", "")],
+    has_core: false,
+    rest: "the record (JSON, which only Rust reads)",
+};
+
 /// A run of a workflow.
 pub(crate) const RUN: Layout = Layout {
     name: "run",
@@ -185,7 +194,7 @@ pub(crate) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 48] = [
+const LAYOUTS: [&Layout; 49] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -207,6 +216,7 @@ const LAYOUTS: [&Layout; 48] = [
     &BURIED,
     &DUTY,
     &SCHEDULE,
+    &LOGGED,
     &RUN,
     &RUN_PLACE,
     &ASIDE,

@@ -193,6 +193,7 @@ scripts! {
     EXTEND = "../scripts/verbs/extend.lua";
     FINISHED = "../scripts/read/finished.lua";
     FIRE = "../scripts/schedules/fire.lua";
+    FORGET_CHANGES = "../scripts/audit_log/forget_changes.lua";
     FORGET_DEAD_LETTERS = "../scripts/follow/forget_dead_letters.lua";
     FORGET_RECEIPTS = "../scripts/follow/forget_receipts.lua";
     GET = "../scripts/read/get.lua";
@@ -206,6 +207,9 @@ scripts! {
     LIST_OVER = "../scripts/read/list_over.lua";
     LIST_SCHEDULES = "../scripts/schedules/list_schedules.lua";
     LIST_WORKFLOWS = "../scripts/workflows/list_workflows.lua";
+    LOGGED_CHANGES = "../scripts/audit_log/logged_changes.lua";
+    LOG_CHANGE = "../scripts/audit_log/log_change.lua";
+    LOG_OUTCOME = "../scripts/audit_log/log_outcome.lua";
     MOVE = "../scripts/verbs/move.lua";
     OPEN = "../scripts/store/open.lua";
     PARENTS = "../scripts/follow/parents.lua";
@@ -353,7 +357,14 @@ mod tests {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
         let writers =
             [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &SIGNAL, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &DELETE, &REPAIR];
-        for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
+        for script in writers.into_iter().chain([
+            &FORGET_DEAD_LETTERS,
+            &FORGET_RECEIPTS,
+            &BOARD_FREE,
+            &LOG_CHANGE,
+            &LOG_OUTCOME,
+            &FORGET_CHANGES,
+        ]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
         for script in [
