@@ -12,7 +12,11 @@ pub(crate) const SETTINGS: Settings = Settings { busy_timeout: Duration::from_se
 /// The schema of an archive; its mark is "jobd".
 const SCHEMA: Schema = Schema {
     application_id: 0x6a6f_6264,
-    migrations: &[include_str!("sql/migrations/0001_letters.sql"), include_str!("sql/migrations/0002_tally.sql")],
+    migrations: &[
+        include_str!("sql/migrations/0001_letters.sql"),
+        include_str!("sql/migrations/0002_tally.sql"),
+        include_str!("sql/migrations/0003_changes.sql"),
+    ],
 };
 
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {

@@ -41,7 +41,7 @@ impl Filter {
     pub(crate) fn prepare<'a>(&self, transaction: &'a Transaction<'_>, statement: &str) -> Result<CachedStatement<'a>> {
         let parameters = self.parameters();
         let given: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
-        let mut prepared = transaction.prepare_cached(&sql::matching(statement, &given))?;
+        let mut prepared = transaction.prepare_cached(&sql::matching(statement, sql::OF_LETTERS, &given))?;
         for (name, value) in parameters {
             bind(&mut prepared, name, value)?;
         }

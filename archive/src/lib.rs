@@ -1,7 +1,7 @@
-//! The archive: the SQLite file that keeps dead letters.
+//! The archive: the SQLite file that keeps dead letters and the audit log.
 //!
 //! It holds whole failed tasks, every failure of theirs in order, and the operations that send them again, so that
-//! these continue after a crash. It is a separate file from the store of tasks: what the store prunes stays here, and
+//! these continue after a crash. Beside them it holds the changes of the audit log ([`changes`]). It is a separate file from the store of tasks: what the store prunes stays here, and
 //! deletions here do not affect the store.
 //!
 //! It calls no store and knows no HTTP. Its user inserts letters and sends them again. Several processes may open one
@@ -19,6 +19,7 @@ use jobbers_sqlite_file::{OpenFiles, Quota, cut_log, is_log_at_rest};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+pub mod changes;
 mod connection;
 mod delete;
 mod error;
@@ -33,6 +34,7 @@ pub mod whole;
 pub use jobbers_common::dead_letter::{LetterState, OperationState};
 
 pub use self::{
+    changes::{ChangeFilter, ChangePage, ChangePlace},
     error::{Error, Result},
     examine::{Examined, examine},
     filter::Filter,

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod changes;
 mod files;
 
 use std::path::{Path, PathBuf};
