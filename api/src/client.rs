@@ -316,6 +316,7 @@ macro_rules! pages {
 }
 
 pages! {
+    crate::audit_log::AuditPageView, changes: crate::audit_log::AuditEntryView;
     crate::board::BoardListView, boards: crate::board::BoardView;
     crate::board::GroupListView, groups: crate::board::GroupView;
     crate::board::BoardTaskListView, tasks: crate::board::BoardTaskView;

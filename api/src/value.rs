@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
 use jobbers_common::{
+    audit_log::{ChangeResult, Way},
     backoff::Backoff,
     dead_letter::{LetterState, OperationState},
     dependency::DependencyPolicy,
@@ -312,6 +313,14 @@ described! {
 described! {
     /// The state of an operation that sends dead letters again.
     OperationStateDoc as "ResubmitOperationState", one_of(OperationState::ALL.map(OperationState::as_str))
+}
+described! {
+    /// The outcome of a change.
+    ChangeResultDoc as "ChangeResult", one_of(ChangeResult::ALL.map(ChangeResult::as_str))
+}
+described! {
+    /// By which way a change came.
+    WayDoc as "Way", one_of(Way::ALL.map(Way::as_str))
 }
 described! {
     /// What of a task a list shows only when it is asked for.

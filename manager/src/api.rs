@@ -15,6 +15,7 @@ use crate::{app::App, described, examples};
 use jobbers_api::problem::ProblemBody;
 
 mod activity;
+mod audit_log;
 mod boards;
 mod dead_letters;
 mod health;
@@ -57,6 +58,7 @@ pub(crate) use self::tasks::submit::check_templates;
         (name = "workflows", description = "Graphs of tasks, submitted, watched and kept as one run"),
         (name = "workers", description = "Who runs tasks"),
         (name = "boards", description = "What clients of MassTasker and TaskStore keep: look, delete, end a lease"),
+        (name = "audit log", description = "Who changed what"),
         (name = "health", description = "Whether all is well"),
     )
 )]
@@ -133,6 +135,7 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(workers::resume_matching),
         routes!(workers::drain),
         routes!(workers::resume),
+        routes!(audit_log::list),
         routes!(session::begin, session::end),
         routes!(health::live),
         routes!(health::ready),

@@ -57,6 +57,8 @@ pub(crate) struct App {
     pub(crate) max_payload_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
+    /// Whether each request is written to the log.
+    pub(crate) access_log: bool,
     pub(crate) memory: Arc<ClientMemory>,
     pub(crate) long_work: LongWork,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
@@ -96,6 +98,7 @@ impl App {
             max_payload_bytes: config.max_payload_bytes,
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
+            access_log: config.access_log,
             memory: ClientMemory::new(config.max_client_memory),
             long_work: LongWork::default(),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),

@@ -255,6 +255,13 @@ pub struct Config {
     pub dlq_retention: Duration,
     /// How many dead letters are kept at most; 0 does not limit them. Handled ones are deleted first.
     pub dlq_max_letters: u64,
+    /// How long changes stay in the audit log; 0 keeps them for ever.
+    #[serde(with = "duration::text")]
+    pub audit_retention: Duration,
+    /// How many changes the audit log has at most; 0 does not limit them.
+    pub audit_max_entries: u64,
+    /// Whether each request is written to the log, a line each.
+    pub access_log: bool,
     /// Where other managers ask for dead letters; empty is the address listened on.
     pub advertise_url: String,
     /// Host names accepted by a manager on loopback besides localhost; `*` for any.

@@ -12,6 +12,7 @@ use std::{
 };
 
 use axum::{
+    Extension,
     extract::{FromRequest, FromRequestParts, MatchedPath, Request},
     http::{HeaderMap, request::Parts},
     middleware::Next,
@@ -31,7 +32,7 @@ use tokio::sync::{Notify, watch};
 use ulid::Ulid;
 
 use self::{meters::LetterMeters, pass_on::KeeperClient, view::unavailable};
-use crate::{app::App, config::Config, extract::WholeRequest};
+use crate::{app::App, audit::audited::PassedOn, config::Config, extract::WholeRequest};
 
 pub(crate) mod keeper;
 pub(crate) mod meters;
@@ -86,6 +87,15 @@ enum Keeper {
     Other(Note),
 }
 
+/// The audit log, which the archive keeps beside the dead letters.
+#[derive(Debug)]
+struct AuditLog {
+    /// How long changes are kept; `None`: for ever.
+    retention: Option<Duration>,
+    /// How many are kept at most; `None`: all.
+    max_entries: Option<u64>,
+}
+
 /// This manager's part in keeping dead letters.
 #[derive(Debug)]
 pub(crate) struct DeadLetters {
@@ -96,6 +106,7 @@ pub(crate) struct DeadLetters {
     retention: Option<Duration>,
     /// How many are kept at most; `None`: all.
     max_letters: Option<u64>,
+    log: AuditLog,
     url: String,
     holder: HolderId,
     pub(crate) meters: LetterMeters,
@@ -130,6 +141,10 @@ impl DeadLetters {
             options: Options { max_bytes: (config.dlq_max_bytes > 0).then_some(config.dlq_max_bytes) },
             retention: Some(config.dlq_retention).filter(|age| !age.is_zero()),
             max_letters: Some(config.dlq_max_letters).filter(|most| *most > 0),
+            log: AuditLog {
+                retention: Some(config.audit_retention).filter(|age| !age.is_zero()),
+                max_entries: Some(config.audit_max_entries).filter(|most| *most > 0),
+            },
             url,
             holder,
             meters: LetterMeters::new(&opentelemetry::global::meter(SCOPE)),
@@ -202,7 +217,7 @@ impl DeadLetters {
 
 /// Why letters are not moved from the store to the archive.
 #[derive(Debug, Clone, thiserror::Error)]
-enum Trouble {
+pub(crate) enum Trouble {
     #[error(transparent)]
     Store(#[from] jobbers_common::engine::Error),
     #[error(transparent)]
@@ -252,14 +267,22 @@ pub(crate) async fn ask<T: Send + 'static>(
 }
 
 /// How the paths of the operations on dead letters begin: a manager that does not keep the archive passes them on.
-pub(crate) const OPERATIONS: &str = "/dead-letter-queue";
+const OPERATIONS: &str = "/dead-letter-queue";
+
+/// The path of the audit log, which is in the same archive.
+const AUDIT_LOG: &str = "/audit";
+
+/// Whether the operations of a route are carried out where the archive is.
+pub(crate) fn need_archive(route: &str) -> bool {
+    route.starts_with(OPERATIONS) || route == AUDIT_LOG
+}
 
 /// The operation that may need a dead letter.
 const RESUBMIT: &str = "/tasks/{id}/resubmit";
 
 /// Whether another manager passed a request on, as one does only for dead letters. A page of another site can't send the header.
 pub(crate) fn is_passed_on(headers: &HeaderMap, route: Option<&MatchedPath>) -> bool {
-    let of_letters = |route: &MatchedPath| route.as_str().starts_with(OPERATIONS) || route.as_str() == RESUBMIT;
+    let of_letters = |route: &MatchedPath| need_archive(route.as_str()) || route.as_str() == RESUBMIT;
     headers.contains_key(pass_on::PASSED_ON) && route.is_some_and(of_letters)
 }
 
@@ -312,7 +335,10 @@ impl NotHere {
             Self::At(url) => {
                 let WholeRequest { parts, body } = request;
                 let passed_on = Box::pin(app.dead_letters.client.pass_on(&url, parts, body)).await;
-                passed_on.unwrap_or_else(IntoResponse::into_response)
+                match passed_on {
+                    Ok(answer) => (Extension(PassedOn), answer).into_response(),
+                    Err(problem) => problem.into_response(),
+                }
             }
         }
     }

@@ -147,6 +147,14 @@ impl Doors {
 }
 
 impl Pass {
+    /// The key that signed its client in.
+    pub(crate) fn key(&self) -> Option<&AccessKey> {
+        match self {
+            Self::Free | Self::NoKeys(_) => None,
+            Self::Key(Signed { key, .. }) => Some(key),
+        }
+    }
+
     /// What it reaches; `None` for everything.
     pub(crate) fn reach(&self) -> Option<Reach> {
         match self {

@@ -15,8 +15,9 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CERTIFICATE_LIFETIME, CERTIFICATE_REMAINING, CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT,
-            QUEUE_PAUSED, SCHEMAS_UNCHECKED, STORE_TROUBLE, TOMBSTONES, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+            AUDIT_WAITING, AUDIT_WAITING_AGE, CERTIFICATE_LIFETIME, CERTIFICATE_REMAINING, CONFIG_AGE, CONFIG_VERSION,
+            DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, SCHEMAS_UNCHECKED, STORE_TROUBLE, TOMBSTONES,
+            WORKERS_ALIVE, WORKERS_DRAIN_AGE,
         },
     },
     name::QueueName,
@@ -61,6 +62,8 @@ impl Default for Gauges {
 struct Reading {
     now: Timestamp,
     outbox: u64,
+    /// How many logged changes wait for the archive, and for how long the oldest has.
+    changes: (u64, Duration),
     tombstones: u64,
     troubles: Vec<Trouble>,
     queues: QueueReading,
@@ -80,6 +83,8 @@ impl Gauges {
     pub(crate) async fn read(&self, engine: &dyn Engine, boards: &dyn Boards) -> Result<()> {
         *self.read_at.lock() = Some(Instant::now());
         let Health { now, outbox, tombstones, troubles, .. } = engine.health().await?;
+        let logged = engine.logged_changes(0, 1).await?;
+        let changes = (logged.total, logged.changes.first().map_or(Duration::ZERO, |first| now.since(first.begun_at)));
         let queues = QueueReading::read(engine, now).await?;
         let workers = engine.workers().await?;
         let workflows = WorkflowReading::read(engine).await?;
@@ -91,7 +96,7 @@ impl Gauges {
             Err(error) => (before.cloned().unwrap_or_default(), Err(error)),
         };
         let tombstones = tombstones.count;
-        let reading = Reading { now, outbox, tombstones, troubles, queues, workers, workflows, boards };
+        let reading = Reading { now, outbox, changes, tombstones, troubles, queues, workers, workflows, boards };
         self.latest.store(Some(Arc::new(reading)));
         done
     }
@@ -126,6 +131,9 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
         }),
     );
     DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
+    AUDIT_WAITING.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.changes.0 as f64, &[])));
+    AUDIT_WAITING_AGE
+        .gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.changes.1.as_secs_f64(), &[])));
     QUEUE_PAUSED.gauge(
         meter,
         with(&app, |app, gauge| {

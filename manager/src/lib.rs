@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 mod api;
 mod app;
+mod audit;
 mod bridge;
 mod chores;
 mod client_address;
@@ -61,6 +62,7 @@ mod ticker;
 mod version;
 mod workflows;
 
+pub use audit::command::CommandChange;
 pub use bridge::settings as bridges;
 pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;

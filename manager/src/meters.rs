@@ -15,12 +15,14 @@ use arc_swap::ArcSwap;
 use axum::{extract::MatchedPath, http::Method, response::Response};
 use jobbers_api::problem::Code;
 use jobbers_common::{
+    audit_log::ChangeResult,
     engine::{LostTask, Reclaimed, Submitted, SubmittedHow},
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, KEYS_REFUSED, PAYLOAD_SIZE,
-            SCHEDULE_DELAY, SCHEDULE_SLOTS, SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE, TASKS_SUBMITTED,
+            AUDIT_CHANGES, AUDIT_REFUSED, CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE,
+            KEYS_REFUSED, PAYLOAD_SIZE, SCHEDULE_DELAY, SCHEDULE_SLOTS, SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE,
+            TASKS_SUBMITTED,
         },
         ends::Ends,
     },
@@ -52,6 +54,8 @@ pub(crate) struct Meters {
     ends: Ends,
     slots: Counter<u64>,
     slot_delay: Histogram<f64>,
+    changes: Counter<u64>,
+    unlogged: Counter<u64>,
     pub(crate) workflows: WorkflowMeters,
     flows: Mutex<Flows>,
     others: OnceLock<Arc<Flow>>,
@@ -130,6 +134,8 @@ impl Meters {
         for outcome in [REFUSED, LIMITED] {
             keys_refused.add(0, &[KeyValue::new("outcome", outcome)]);
         }
+        let unlogged = AUDIT_REFUSED.counter(meter);
+        unlogged.add(0, &[]);
         Self {
             submitted: TASKS_SUBMITTED.counter(meter),
             refused: SUBMISSIONS_REFUSED.counter(meter),
@@ -143,6 +149,8 @@ impl Meters {
             ends: Ends::new(meter),
             slots,
             slot_delay: SCHEDULE_DELAY.histogram(meter),
+            changes: AUDIT_CHANGES.counter(meter),
+            unlogged,
             workflows: WorkflowMeters::new(meter),
             flows: Mutex::default(),
             others: OnceLock::new(),
@@ -205,6 +213,16 @@ impl Meters {
         let outcome = KeyValue::new("outcome", if tasks.is_some() { "done" } else { "error" });
         self.chore_duration.record(took.as_secs_f64(), &[KeyValue::new("chore", chore), outcome]);
         self.chore_tasks.add(tasks.unwrap_or(0), &[KeyValue::new("chore", chore)]);
+    }
+
+    /// The outcome of a change was logged.
+    pub(crate) fn change_logged(&self, result: ChangeResult) {
+        self.changes.add(1, &[KeyValue::new("outcome", result.as_str())]);
+    }
+
+    /// A change was refused, because it could not be logged.
+    pub(crate) fn change_refused(&self) {
+        self.unlogged.add(1, &[]);
     }
 
     /// Expired leases were taken back.

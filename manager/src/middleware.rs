@@ -6,19 +6,19 @@
 //!
 //! All of it is one layer, because a router boxes each of its layers and clones them all for each request.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, panic::words_of};
+use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, name::KeyId, panic::words_of};
 use jobbers_process::server::{
     answer::{Counted, SMALL_ANSWER},
     connections::{Busy, Delivery},
@@ -28,8 +28,9 @@ use tracing::Instrument;
 
 use crate::{
     app::{App, overloaded},
+    audit::{AuditedOperations, Change},
     client_address::ClientAddress,
-    dead_letters::{self, OPERATIONS},
+    dead_letters,
     doors::{Asked, Doors, KeysNeeded, Pass, is_page, sessions::OfPage},
     guard::{Ambiguous, Guard},
     known_parameters::KnownParameters,
@@ -54,6 +55,7 @@ pub(crate) struct Middleware {
     pub(crate) guard: Guard,
     pub(crate) doors: Doors,
     pub(crate) known: KnownParameters,
+    pub(crate) audited: AuditedOperations,
 }
 
 impl Middleware {
@@ -78,9 +80,32 @@ impl Middleware {
 }
 
 impl Middleware {
+    /// Answers a request that is let in. A change is logged before and after.
+    async fn answer(
+        &self,
+        pass: Pass,
+        request: Request,
+        route: Option<&MatchedPath>,
+        id: &HeaderValue,
+        next: Next,
+    ) -> Response {
+        let route = route.map(MatchedPath::as_str);
+        let id = id.to_str().unwrap_or_default();
+        let Some(asked) = self.audited.asked_for(&request, route, (&pass, id)) else {
+            return pass.answer(&self.app, self.handled(route, request, next)).await;
+        };
+        match Change::begin(&self.app, asked).await {
+            Ok(change) => {
+                let answer = pass.answer(&self.app, self.handled(route, request, next));
+                change.end(even_if_it_panics(answer).await).await
+            }
+            Err(problem) => problem.into_response(),
+        }
+    }
+
     /// The answer of a request's handler.
-    async fn answer(&self, route: Option<&MatchedPath>, request: Request, next: Next) -> Response {
-        let route = route.map(MatchedPath::as_str).filter(|route| route.starts_with(OPERATIONS));
+    async fn handled(&self, route: Option<&str>, request: Request, next: Next) -> Response {
+        let route = route.filter(|route| dead_letters::need_archive(route));
         match route.is_some_and(|route| self.known.has(request.method(), route)) {
             true => Box::pin(dead_letters::answer(&self.app, request, next)).await,
             false => next.run(request).await,
@@ -117,6 +142,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     }
     let shown = client.map(|ClientAddress(address)| tracing::field::display(address));
     let span = tracing::debug_span!("request", id = ?id, client = shown, method = %request.method(), uri = %redact(&request.uri().to_string()));
+    let mut access = middleware.app.access_log.then(|| Access::of(&request, client));
     let answer = async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
@@ -139,11 +165,13 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
             };
             match checked {
                 Ok(pass) => {
+                    if let Some(access) = &mut access {
+                        access.key = pass.key().map(|key| key.id.clone());
+                    }
                     if let Some(reach) = pass.reach() {
                         request.extensions_mut().insert(reach);
                     }
-                    let answer = middleware.answer(route.as_ref(), request, next);
-                    pass.answer(&middleware.app, answer).await
+                    middleware.answer(pass, request, route.as_ref(), &id, next).await
                 }
                 Err(problem) => problem.into_response(),
             }
@@ -155,9 +183,12 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response.headers_mut().entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
-        response.headers_mut().insert(REQUEST_ID, id);
         let took = underway.answered(&response);
         tracing::debug!(status = response.status().as_u16(), ?took, "answered");
+        if let Some(access) = &access {
+            access.log(&id, &response, took);
+        }
+        response.headers_mut().insert(REQUEST_ID, id);
         response
     };
     answer.instrument(span).await
@@ -167,6 +198,35 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
 fn client_of(request: &Request, app: &App) -> Option<ClientAddress> {
     let caller = request.extensions().get::<Caller>()?;
     Some(ClientAddress::of(request.headers(), caller.peer.ip(), &app.proxies))
+}
+
+/// A line of the log about a request.
+#[derive(Debug)]
+struct Access {
+    key: Option<KeyId>,
+    client: Option<IpAddr>,
+    method: Method,
+    path: String,
+}
+
+impl Access {
+    fn of(request: &Request, client: Option<ClientAddress>) -> Self {
+        Self {
+            key: None,
+            client: client.map(|ClientAddress(address)| address),
+            method: request.method().clone(),
+            path: redact(request.uri().path()).into_owned(),
+        }
+    }
+
+    fn log(&self, id: &HeaderValue, response: &Response, took: Duration) {
+        let Self { key, client, method, path } = self;
+        let key = key.as_ref().map_or("-", KeyId::as_str);
+        let client = client.map(tracing::field::display);
+        let (id, status) = (id.to_str().unwrap_or_default(), response.status().as_u16());
+        let (bytes, took_ms) = (response.body().size_hint().exact(), took.as_secs_f64() * 1e3);
+        tracing::info!(request = id, key, client, %method, path, status, bytes, took_ms, "access");
+    }
 }
 
 /// What a request that came over a connection holds. One of a test comes without.

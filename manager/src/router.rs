@@ -13,6 +13,7 @@ use jobbers_boards::taskstore::Unit;
 use crate::{
     api,
     app::App,
+    audit::AuditedOperations,
     doors::{Doors, Requirements},
     guard::Guard,
     known_parameters::KnownParameters,
@@ -25,11 +26,13 @@ use crate::{
 pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     let known = KnownParameters::of(&description);
+    let audited = AuditedOperations::of(&description);
     #[expect(clippy::expect_used, reason = "every operation of the program has a scope; a test makes the router")]
     let requirements = Requirements::of(&description).expect("every operation says what it needs");
     // The first listener is that of the native API.
     let doors = Doors::of(requirements, app.exposures.first().is_some_and(Exposure::needs_keys));
-    let checked = from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, doors, known }), handle);
+    let checked =
+        from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, doors, known, audited }), handle);
     let api = routes
         .merge(swagger_ui::routes(&description))
         .fallback(unknown_path)
@@ -44,8 +47,13 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
 
 /// What TaskStore's clients find at the root of a port of their own.
 pub(crate) fn taskstore(app: &Arc<App>, guard: Guard, unit: Unit) -> Router {
-    let middleware =
-        Middleware { app: Arc::clone(app), guard, doors: Doors::open(), known: KnownParameters::default() };
+    let middleware = Middleware {
+        app: Arc::clone(app),
+        guard,
+        doors: Doors::open(),
+        known: KnownParameters::default(),
+        audited: AuditedOperations::default(),
+    };
     taskstore::front(app, unit).layer(from_fn_with_state(Arc::new(middleware), handle))
 }
 

@@ -58,6 +58,8 @@ pub enum Scope {
     BoardsControl,
     /// Scrape metrics.
     MetricsRead,
+    /// Read the audit log.
+    AuditRead,
 }
 
 /// A named set of scopes.
@@ -78,10 +80,10 @@ pub enum AccessRole {
 
 use AccessRole::{Admin, Operator, Submitter, Viewer, Worker};
 use Scope::{
-    BoardsControl, BoardsRead, ConfigRead, ConfigWrite, DeadLettersControl, DeadLettersDelete, DeadLettersRead,
-    MetricsRead, QueuesControl, QueuesDelete, QueuesRead, QueuesWrite, SchedulesControl, SchedulesRead, SchedulesWrite,
-    TasksControl, TasksDelete, TasksLease, TasksRead, TasksSubmit, WorkersControl, WorkersRead, WorkflowsControl,
-    WorkflowsDelete, WorkflowsRead, WorkflowsSubmit,
+    AuditRead, BoardsControl, BoardsRead, ConfigRead, ConfigWrite, DeadLettersControl, DeadLettersDelete,
+    DeadLettersRead, MetricsRead, QueuesControl, QueuesDelete, QueuesRead, QueuesWrite, SchedulesControl,
+    SchedulesRead, SchedulesWrite, TasksControl, TasksDelete, TasksLease, TasksRead, TasksSubmit, WorkersControl,
+    WorkersRead, WorkflowsControl, WorkflowsDelete, WorkflowsRead, WorkflowsSubmit,
 };
 
 /// Every scope, with its name and the roles that have it. [`AccessRole::Admin`] has all.
@@ -112,6 +114,7 @@ const TABLE: &[(Scope, &str, &[AccessRole])] = &[
     (BoardsRead, "boards:read", &[Viewer, Operator]),
     (BoardsControl, "boards:control", &[Operator]),
     (MetricsRead, "metrics:read", &[Viewer, Operator]),
+    (AuditRead, "audit:read", &[]),
 ];
 
 impl Scope {
@@ -136,6 +139,12 @@ impl Scope {
     #[must_use]
     pub fn is_read(self) -> bool {
         self.as_str().ends_with(":read")
+    }
+
+    /// Whether what it allows is logged in the audit log: changes. To submit and to run tasks is work, and no change.
+    #[must_use]
+    pub fn is_audited(self) -> bool {
+        !self.is_read() && !matches!(self, TasksSubmit | TasksLease | WorkflowsSubmit)
     }
 }
 
@@ -195,7 +204,7 @@ mod tests {
     #[test]
     fn a_viewer_reads_everything_and_changes_nothing() {
         for scope in Scope::all() {
-            assert_eq!(Viewer.has(scope), scope.is_read(), "{scope}");
+            assert_eq!(Viewer.has(scope), scope.is_read() && scope != AuditRead, "{scope}");
             assert!(!Viewer.has(scope) || Operator.has(scope), "an operator also has {scope}");
             assert!(Admin.has(scope));
         }

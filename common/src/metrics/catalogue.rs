@@ -242,6 +242,14 @@ catalogue! {
         "How long the manager's chores took per tick: outcome is `done` or `error`.";
     CHORE_TASKS: Counter "jobbers.chore.tasks", "{task}", [CHORE], 8, &[], MANAGER,
         "Tasks the manager's chores moved: promoted, reclaimed or pruned.";
+    AUDIT_CHANGES: Counter "jobbers.audit.changes", "{change}", [OUTCOME], 4, &[], MANAGER,
+        "Changes over HTTP that were logged for the audit log: outcome is `done`, `refused`, `failed` or `unknown`.";
+    AUDIT_REFUSED: Counter "jobbers.audit.refused", "{change}", [], 1, &[], MANAGER,
+        "Changes that were not made because they could not be logged.";
+    AUDIT_WAITING: Gauge "jobbers.audit.waiting", "{change}", [], 1, &[], MANAGER,
+        "Logged changes that wait in the store until a manager moves them to the file of the audit log; take the `max`.";
+    AUDIT_WAITING_AGE: Gauge "jobbers.audit.waiting.age", "s", [], 1, &[], MANAGER,
+        "How long the oldest of these has waited; take the `max`.";
     CONFIG_VERSION: Gauge "jobbers.config.version", "", [SERVICE], 4, &[], &[Service::Manager, Service::Worker],
         "The version of queues, roles and routing this process follows; processes of one store that differ for longer than a second lag behind.";
     CONFIG_AGE: Gauge "jobbers.config.age", "s", [SERVICE], 4, &[], MANAGER,

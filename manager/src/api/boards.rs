@@ -31,6 +31,7 @@ use jobbers_common::{
 
 use crate::{
     app::App,
+    audit::audited::Audited,
     extract::{Path, Query},
     problem::problems,
 };
@@ -135,20 +136,26 @@ pub(crate) async fn delete_group(
     State(app): State<Arc<App>>,
     Path(board): Path<BoardName>,
     Query(DeleteGroupParams { group }): Query<DeleteGroupParams>,
-) -> Result<axum::Json<PurgedView>> {
-    check_board(&app, &board).await?;
+) -> Result<Response> {
+    let purged = purge(&app, board, group).await?;
+    Ok(Audited::counts([("removed", purged.removed)]).answer(axum::Json(purged)))
+}
+
+/// Deletes the tasks of a group, up to a bound.
+async fn purge(app: &App, board: BoardName, group: String) -> Result<PurgedView> {
+    check_board(app, &board).await?;
     let list = ListTasks { board, group, visible_only: false, after: None, limit: MAX_BATCH };
     let mut removed = 0;
     for _ in 0..MAX_PAGES {
         // Always from the front: what was taken meanwhile has another place now.
         let page = app.boards.list(list.clone()).await.map_err(refused)?;
         if page.tasks.is_empty() {
-            return Ok(axum::Json(PurgedView { removed, more: false }));
+            return Ok(PurgedView { removed, more: false });
         }
-        removed += delete_all(&app, &list.board, page.tasks.iter().map(|task| task.revision).collect()).await?;
+        removed += delete_all(app, &list.board, page.tasks.iter().map(|task| task.revision).collect()).await?;
     }
     let left = app.boards.list(ListTasks { limit: 1, ..list }).await?.total;
-    Ok(axum::Json(PurgedView { removed, more: left > 0 }))
+    Ok(PurgedView { removed, more: left > 0 })
 }
 
 /// Deletes those of these tasks that are still there. Returns how many.

@@ -26,6 +26,7 @@ use jobbers_common::name::TaskId;
 use super::operations::{self, PATIENCE};
 use crate::{
     app::App,
+    audit::audited::Audited,
     dead_letters::{
         LocalArchive, ask,
         order::Order,
@@ -150,7 +151,8 @@ pub(crate) async fn resubmit(
     let digest = body.read(&app, ids::request_digest).await;
     let new = NewOperation { key, digest, request, selection };
     let operation = begin(&app, &archive, new, wait).await?;
-    operations::tell(&archive, &operation).await
+    let audited = Audited { object: Some(operation.id.clone()), ..Audited::counts([("tasks", operation.total())]) };
+    Ok(audited.answer(operations::tell(&archive, &operation).await?))
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
@@ -184,7 +186,7 @@ pub(crate) async fn delete(
     })
     .await?;
     app.dead_letters.meters.deleted(changed);
-    Ok(Json(ChangeView { dry_run: false, matched: changed, changed }).into_response())
+    Ok(Audited::counts([("deleted", changed)]).answer(Json(ChangeView { dry_run: false, matched: changed, changed })))
 }
 
 fn unknown(id: &TaskId) -> Problem {

@@ -16,6 +16,7 @@ use jobbers_common::engine::Error;
 
 use crate::{
     app::App,
+    audit::outbox,
     doors::{KeysNeeded, Visitor, sessions::OfPage},
     problem::problems,
 };
@@ -69,6 +70,7 @@ pub(crate) async fn ready(
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
     health.warnings.extend(health.tombstones.warning(health.now));
     health.warnings.extend(app.listener_warnings());
+    health.warnings.extend(outbox::warning(&*app.engine).await);
     let visitor = Visitor::of(&app, &headers, needed.map(|Extension(needed)| needed), page.map(|Extension(page)| page));
     let signed_in_as = match visitor.await? {
         Visitor::Stranger => return Ok(Json(ReadyView::without_details()).into_response()),

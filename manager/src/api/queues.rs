@@ -21,6 +21,7 @@ use jobbers_common::{
 
 use crate::{
     app::App,
+    audit::audited::Audited,
     etag::{self, Condition},
     extract::{Json, Path, Query},
     problem::problems,
@@ -68,7 +69,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Queu
     let queue = request.config(None)?;
     let name = queue.name.clone();
     app.live.adopt(&app.engine.put_queue(queue, PutMode::Create).await?);
-    Ok((StatusCode::CREATED, tell(&app, &name).await?).into_response())
+    Ok(Audited::object(&name).answer((StatusCode::CREATED, tell(&app, &name).await?)))
 }
 
 /// One queue, with its numbers
@@ -231,7 +232,7 @@ pub(crate) async fn purge(State(app): State<Arc<App>>, Path(name): Path<QueueNam
             break;
         }
     }
-    Ok(axum::Json(purged).into_response())
+    Ok(Audited::counts([("removed", purged.removed)]).answer(axum::Json(purged)))
 }
 
 async fn set_paused(app: &App, name: &QueueName, paused: bool) -> Result<Response> {

@@ -21,6 +21,7 @@ use jobbers_common::{
 use crate::{
     api::pieces,
     app::App,
+    audit::audited::Audited,
     etag::{self, Condition},
     extract::{Json, Path, Query},
     problem::problems,
@@ -57,7 +58,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Role
     let name = role.name.clone();
     let config = app.engine.put_role(role, PutMode::Create).await?;
     app.live.adopt(&config);
-    Ok((StatusCode::CREATED, tell(&config, &name)?).into_response())
+    Ok(Audited::object(&name).answer((StatusCode::CREATED, tell(&config, &name)?)))
 }
 
 /// One role

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use jobbers_api::{
     problem::{Code, Result, WITH_BODY},
     route::{DeletedRuleView, Rule, RuleListView, RuleParams},
@@ -15,6 +12,7 @@ use jobbers_common::routing::{RouteKey, RouteRule};
 use crate::{
     api::pieces,
     app::App,
+    audit::audited::Audited,
     extract::{Json, Query},
     problem::problems,
 };
@@ -50,8 +48,9 @@ pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> 
     let key = RouteKey { name: rule.name, versions: rule.version };
     let rule = RouteRule { route: rule.route.into(), explicit_queue: rule.explicit_queue };
     let told = Rule::from((&key, &rule));
+    let audited = Audited::object(&key);
     app.live.adopt(&app.engine.put_route(key, rule).await?);
-    Ok(axum::Json(told).into_response())
+    Ok(audited.answer(axum::Json(told)))
 }
 
 /// Delete a routing rule; not an error if it does not exist
@@ -65,5 +64,5 @@ pub(crate) async fn delete(State(app): State<Arc<App>>, Query(params): Query<Rul
     let key: RouteKey = params.try_into()?;
     let deleted = app.live.fresh().await?.routes.contains_key(&key);
     app.live.adopt(&app.engine.delete_route(&key).await?);
-    Ok(axum::Json(DeletedRuleView { deleted }).into_response())
+    Ok(Audited::object(&key).answer(axum::Json(DeletedRuleView { deleted })))
 }

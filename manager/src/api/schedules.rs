@@ -27,6 +27,7 @@ use jobbers_common::{
 use crate::{
     api::{check_templates, workflows::read_graph},
     app::App,
+    audit::audited::Audited,
     etag::{self, Condition},
     extract::{JsonBytes, Path, Query},
     problem::problems,
@@ -78,7 +79,8 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let entry = ScheduleEntry::new(schedule, app.now().await?).map_err(|error| problem_of(&error))?;
     let revision = app.engine.put_schedule(entry.clone(), PutSchedule::Create).await?;
     app.schedules_changed.notify_one();
-    Ok((StatusCode::CREATED, tell(&StoredSchedule { entry, revision })).into_response())
+    let audited = Audited::object(&entry.schedule.name);
+    Ok(audited.answer((StatusCode::CREATED, tell(&StoredSchedule { entry, revision }))))
 }
 
 /// One schedule

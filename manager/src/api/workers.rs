@@ -15,6 +15,7 @@ use jobbers_common::{engine::Error, name::WorkerId, queue::Config, worker::Regis
 use crate::{
     api::pieces,
     app::App,
+    audit::audited::Audited,
     extract::{Json, Path},
     problem::problems,
 };
@@ -116,7 +117,8 @@ async fn steer_matching(app: &App, selection: &WorkerSelection, draining: bool) 
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(axum::Json(SteeredView { workers: told }).into_response())
+    let audited = Audited::counts([("workers", told.len() as u64)]).with_ids(told.iter());
+    Ok(audited.answer(axum::Json(SteeredView { workers: told })))
 }
 
 fn adopt(app: &App, config: &Arc<Config>) {

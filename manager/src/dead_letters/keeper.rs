@@ -11,14 +11,15 @@ use std::{
 
 use jobbers_archive::Archive;
 use jobbers_common::{
+    audit_log::AuditEntry,
     engine::{DeadKey, DeadTask, Duty, DutyClaim, Error, Outbox, Unreadable},
     limits::MAX_DUTY_NOTE_BYTES,
     time::Timestamp,
 };
 use tokio::task::{self, JoinError, JoinSet};
 
-use super::{Before, DeadLetters, Keeper, Note, TOLD_FOR, TTL, Trouble, blocking, duty, sender};
-use crate::app::App;
+use super::{AuditLog, Before, DeadLetters, Keeper, Note, TOLD_FOR, TTL, Trouble, blocking, duty, sender};
+use crate::{app::App, audit::outbox};
 
 /// Letters moved by one call.
 const LETTERS_A_CALL: usize = 250;
@@ -116,6 +117,9 @@ impl Rounds {
         let Some(archive) = open(letters).await? else {
             // A manager without an archive still passes requests on.
             look_for_keeper(&app).await?;
+            if matches!(*letters.keeper.lock(), Keeper::Unknown) {
+                outbox::spill(&*app.engine).await?;
+            }
             return Ok(());
         };
         if !claim(&app, &archive).await? {
@@ -126,6 +130,7 @@ impl Rounds {
         self.resume(&archive).await?;
         // Before the outbox, because it makes room in a full file.
         self.prune(&archive).await?;
+        let moved = outbox::move_changes(&*app.engine, |entries| put_changes(Arc::clone(&archive), entries)).await;
         let drained = self.drain_outbox(&archive).await;
         blocking(&archive, |archive| archive.write_back_at_rest(WRITTEN_BACK_AFTER)).await?;
         if drained.is_ok() {
@@ -137,7 +142,7 @@ impl Rounds {
             let config = app.live.current().await?;
             letters.meters.count(&archive, now, config.queues.keys()).await?;
         }
-        drained
+        moved.and(drained)
     }
 
     /// Continues unfinished operations, whichever manager began them.
@@ -210,9 +215,34 @@ impl Rounds {
                 tracing::info!(letters, "deleted dead letters by age or number");
             }
         }
+        self.prune_changes(archive, now).await?;
         self.pruned = Some(Instant::now());
         Ok(())
     }
+}
+
+impl Rounds {
+    async fn prune_changes(&self, archive: &Arc<Archive>, now: Timestamp) -> Result<(), Trouble> {
+        let AuditLog { retention, max_entries: keep } = self.app.dead_letters.log;
+        let past = retention.map(|age| now.before(age));
+        let mut changes = 0;
+        loop {
+            let pruned = blocking(archive, move |archive| archive.prune_changes(past, keep, PRUNE_LETTERS)).await?;
+            changes += pruned;
+            if pruned < PRUNE_LETTERS as u64 || !claim(&self.app, archive).await? {
+                break;
+            }
+        }
+        if changes > 0 {
+            tracing::info!(changes, "deleted changes of the audit log by age or number");
+        }
+        Ok(())
+    }
+}
+
+async fn put_changes(archive: Arc<Archive>, entries: Vec<AuditEntry>) -> Result<(), Trouble> {
+    blocking(&archive, move |archive| archive.put_changes(&entries)).await?;
+    Ok(())
 }
 
 /// The open archive; opens it if needed. `None` if this manager keeps none.

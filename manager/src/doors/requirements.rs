@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use axum::http::Method;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_common::access::{AccessKey, Scope};
+use jobbers_common::access::{AccessKey, AccessRole, Scope};
 use utoipa::openapi::{
     OpenApi,
     path::{Operation, PathItem},
@@ -26,7 +26,7 @@ pub(crate) enum Requirement {
 #[derive(Debug)]
 pub(crate) struct Requirements {
     operations: HashMap<String, HashMap<Method, Requirement>>,
-    /// A page for people shows what every `read` scope allows.
+    /// A page for people shows what a viewer sees.
     page: Requirement,
     /// What no operation allows, only an administrator may do.
     other: Requirement,
@@ -60,7 +60,7 @@ impl Requirements {
         if !faults.is_empty() {
             return Err(faults.join("; "));
         }
-        let page = Requirement::Scopes(Scope::all().filter(|scope| scope.is_read()).collect());
+        let page = Requirement::Scopes(Scope::all().filter(|scope| AccessRole::Viewer.has(*scope)).collect());
         let other = Requirement::Scopes(Scope::all().collect());
         let boards = Requirement::Scopes([Scope::BoardsRead, Scope::BoardsControl].into());
         Ok(Self { operations, page, other, boards, open: Requirement::Open })

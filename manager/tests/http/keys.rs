@@ -61,7 +61,7 @@ impl Server {
 }
 
 /// The scopes of each operation, as the document has them; none for an open one.
-async fn operations(server: &Server) -> Vec<(Method, String, Vec<Scope>)> {
+pub(crate) async fn operations(server: &Server) -> Vec<(Method, String, Vec<Scope>)> {
     let document = server.get("/openapi.json").await.expect(200);
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -78,7 +78,7 @@ async fn operations(server: &Server) -> Vec<(Method, String, Vec<Scope>)> {
 }
 
 /// The path with something in place of its parameters that does not exist.
-fn filled(path: &str) -> String {
+pub(crate) fn filled(path: &str) -> String {
     let parts = path.split('/').map(|part| match part {
         "{revision}" => "1",
         part if part.starts_with('{') => "none",

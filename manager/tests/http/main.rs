@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is a failed test")]
 
 mod arrange;
+mod audit;
 mod bad_input;
 mod binary;
 mod boards;

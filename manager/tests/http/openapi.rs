@@ -19,7 +19,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 79] = [
+const OPERATIONS: [&str; 80] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -31,6 +31,7 @@ const OPERATIONS: [&str; 79] = [
     "DELETE /session",
     "DELETE /workflows/{workflow}",
     "GET /active-tasks",
+    "GET /audit",
     "GET /boards",
     "GET /boards/{board}/groups",
     "GET /boards/{board}/tasks",

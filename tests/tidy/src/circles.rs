@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The crates whose files still import each other in circles, and how many files each circle has, the largest first.
-const LEFT: &[(&str, &[usize])] = &[("manager", &[63])];
+const LEFT: &[(&str, &[usize])] = &[("manager", &[66])];
 
 /// A file as a module: its names from the root of its crate.
 type Module = Vec<String>;

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    cancel::{CancelReport, CancelRequest, CancelledView},
+    cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
     problem::{Code, Problem, Result, WITH_BODY},
     value::{Asked, TaskIdDoc},
 };
@@ -22,6 +22,7 @@ use jobbers_common::{
 use crate::{
     api::listing,
     app::App,
+    audit::audited::Audited,
     extract::{Json, Path},
     problem::problems,
 };
@@ -84,7 +85,12 @@ pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json
     }
     let legal = Asked::all_legal(&ids);
     let answers = if legal.is_empty() { Vec::new() } else { app.engine.cancel(&legal).await? };
-    Ok(axum::Json(CancelReport::new(&ids, &answers, more)).into_response())
+    let report = CancelReport::new(&ids, &answers, more);
+    let counts = [("cancelled", report.cancelled), ("requested", report.requested)];
+    let is_changed =
+        |task: &&CancelledView| matches!(task.outcome, CancelOutcome::Cancelled | CancelOutcome::Requested);
+    let changed = report.tasks.iter().filter(is_changed).filter_map(|task| task.id.legal());
+    Ok(Audited::counts(counts).with_ids(changed).answer(axum::Json(report)))
 }
 
 /// The tasks that match a filter, and whether there are more of them.

@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use jobbers_api::{
-    delete::{DeleteReport, DeleteRequest},
+    delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     problem::{Code, Problem, Result, WITH_BODY},
     value::Asked,
 };
 use jobbers_common::limits::MAX_BATCH;
 
-use crate::{app::App, extract::Json, problem::problems};
+use crate::{app::App, audit::audited::Audited, extract::Json, problem::problems};
 
 problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
 
@@ -36,5 +33,8 @@ pub(crate) async fn delete_many(State(app): State<Arc<App>>, Json(request): Json
         return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
     }
     let answers = app.engine.delete_tasks(&Asked::all_legal(&ids), cascade).await?;
-    Ok(axum::Json(DeleteReport::new(&ids, &answers)).into_response())
+    let report = DeleteReport::new(&ids, &answers);
+    let deleted = report.tasks.iter().filter(|task| task.outcome == DeleteOutcome::Deleted);
+    let audited = Audited::counts([("deleted", report.deleted)]).with_ids(deleted.filter_map(|task| task.id.legal()));
+    Ok(audited.answer(axum::Json(report)))
 }
