@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain, export, import,
-    keys, list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status, submit, top, up,
-    workers, workflow,
+    active, audit, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain, export,
+    import, keys, list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status, submit, top,
+    up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -75,6 +75,8 @@ pub enum Command {
     Resubmit(resubmit::Args),
     /// Look at dead letters: what failed for good, and why; send it again, or delete it
     Dlq(dlq::Args),
+    /// Show who changed what
+    Audit(audit::Args),
     /// Examine a store: whether everything in it agrees, and holds what it promises
     Doctor(doctor::Args),
     /// Write all that a store holds as a journal, for a backup or for another engine

@@ -60,6 +60,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Delete(args) => commands::delete::run(&args).await,
         Command::Resubmit(args) => commands::resubmit::run(&args).await,
         Command::Dlq(args) => commands::dlq::run(args).await,
+        Command::Audit(args) => commands::audit::run(&args).await,
         Command::Export(args) => commands::export::run(&args).await,
         Command::Import(args) => commands::import::run(&args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,

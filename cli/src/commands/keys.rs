@@ -1,10 +1,11 @@
 //! `jobbers keys`: what clients of managers sign in with. It uses the store's address, because the first key can't be asked
 //! for with a key, and any program that can write the store owns it anyway.
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{env, process::ExitCode, sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::{AccessKey, AccessRole, MAX_SECRETS, Pattern, Scope, StoredSecret},
+    audit_log::{ChangeOutcome, ChangeResult},
     duration,
     engine::{Engine, Error, PutMode},
     name::KeyId,
@@ -12,7 +13,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
-use jobbers_manager::KeyText;
+use jobbers_manager::{CommandChange, KeyText};
 use jobbers_process::{
     engine_url::{EngineArgs, without_password},
     exit,
@@ -173,8 +174,35 @@ impl Keys {
         known.ok_or_else(|| refused(&Error::UnknownKey(id.clone())))
     }
 
-    async fn put(&self, key: &AccessKey, mode: PutMode<AccessKey>) -> Result<(), Failure> {
-        self.engine.put_key(key.clone(), mode).await.map(drop).map_err(|error| refused(&error))
+    /// Stores a key, and logs the change.
+    async fn put(&self, operation: &str, key: &AccessKey, mode: PutMode<AccessKey>) -> Result<(), Failure> {
+        let change = self.begin(operation, key).await?;
+        let put = self.engine.put_key(key.clone(), mode).await.map(drop);
+        let before = self.config.keys.get(&key.id).map(|key| &**key);
+        self.end(change, (before, Some(key)), put).await
+    }
+
+    async fn begin(&self, operation: &str, key: &AccessKey) -> Result<CommandChange<'_>, Failure> {
+        let by = env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
+        let begun = CommandChange::begin(&*self.engine, &by, operation, Some(key.id.as_str())).await;
+        begun.map_err(|error| refused(&error))
+    }
+
+    /// Logs the outcome of a change: the key before it, and the one after it. A new key is printed even if its outcome can't
+    /// be logged, because it is not shown again.
+    async fn end(
+        &self,
+        change: CommandChange<'_>,
+        (before, after): (Option<&AccessKey>, Option<&AccessKey>),
+        done: Result<(), Error>,
+    ) -> Result<(), Failure> {
+        let view = |key| serde_json::to_value(KeyView::of(key, self.now)).ok();
+        let (before, after) = (before.and_then(view), after.and_then(view));
+        let outcome = ChangeOutcome { before, after, ..ChangeOutcome::of(ChangeResult::Done) };
+        if let Err(error) = change.end(done.as_ref().map(|()| outcome)).await {
+            output::note(format_args!("the outcome can't be logged for the audit log: {error}"));
+        }
+        done.map_err(|error| refused(&error))
     }
 
     /// Prints a new text of a key: the only time that it is shown.
@@ -214,7 +242,7 @@ async fn new_key(args: &Create) -> Result<(), Failure> {
         expires_at: args.expires.map(|expires| keys.now.after(expires)),
         revoked_at: None,
     };
-    keys.put(&key, PutMode::Create).await?;
+    keys.put("create_key", &key, PutMode::Create).await?;
     if keys.config.keys.is_empty() {
         output::note(
             "this is the first key: from now on, the managers of this store answer only clients that send a key",
@@ -246,7 +274,7 @@ async fn new_secret(Rotate { one, keep }: &Rotate) -> Result<(), Failure> {
     let keys = one.store.open(OpenOptions::existing()).await?;
     let stored = keys.find(&one.id)?;
     let (text, key) = rotated(&stored, *keep, keys.now)?;
-    keys.put(&key, PutMode::Unchanged(stored)).await?;
+    keys.put("rotate_key", &key, PutMode::Unchanged(stored)).await?;
     keys.print(&key, &text, one.store.json)
 }
 
@@ -280,7 +308,7 @@ async fn revoke_key(Revoke { one, yes }: &Revoke) -> Result<ExitCode, Failure> {
     }
     let revoked_at = stored.revoked_at.or(Some(keys.now));
     let key = AccessKey { revoked_at, secrets: Vec::new(), ..stored.clone() };
-    keys.put(&key, PutMode::Unchanged(stored)).await?;
+    keys.put("revoke_key", &key, PutMode::Unchanged(stored)).await?;
     show::changed(&key, keys.now, one.store.json, format_args!("key {} revoked", key.id))?;
     Ok(exit::OK)
 }
@@ -295,7 +323,9 @@ async fn remove(Delete { one, open }: &Delete) -> Result<(), Failure> {
         let why = "it is the last key, and without one the managers of this store answer every client; say --open";
         return Err(Failure::Negative(why.to_owned()));
     }
-    keys.engine.delete_key(&key.id).await.map_err(|error| refused(&error))?;
+    let change = keys.begin("delete_key", &key).await?;
+    let deleted = keys.engine.delete_key(&key.id).await.map(drop);
+    keys.end(change, (Some(&key), None), deleted).await?;
     show::changed(&key, keys.now, one.store.json, format_args!("key {} deleted", key.id))
 }
 

@@ -42,6 +42,7 @@ const SHOWING: &[&[&str]] = &[
     &["dlq", "show", "failed"],
     &["dlq", "stats"],
     &["dlq", "operations"],
+    &["audit"],
     &["queues"],
     &["queues", "show", "default"],
     &["roles"],

@@ -55,7 +55,9 @@ fn each_entry_of_a_list_is_one_line_of_80_columns() {
         up.jobbers(&["schedules", "put", &name, "--cron", "0 2 * * *", "--time-zone", "Europe/Berlin", "echo"]).ok();
         call(&up, "/workflows", &json!({"nodes": [{"id": "a", "name": "echo"}]}));
     }
-    for list in ["list", "active", "scheduled", "workers", "dlq list", "workflow list", "schedules", "queues"] {
+    up.jobbers(&["queues", "pause", "default"]).ok();
+    for list in ["list", "active", "scheduled", "workers", "dlq list", "workflow list", "schedules", "queues", "audit"]
+    {
         let lines = on_terminal(&up, list);
         let widest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
         assert!(widest <= COLUMNS, "{list}: {lines:#?}");
@@ -65,6 +67,8 @@ fn each_entry_of_a_list_is_one_line_of_80_columns() {
             "list" => 12,
             "workers" => 4,
             "queues" => 1,
+            // The schedules that were put, and the queue that was paused.
+            "audit" => 4,
             _ => 3,
         };
         assert_eq!(entries, expected, "{list}: {lines:#?}");
