@@ -83,7 +83,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     output::note(format!("exported {}", told(&counts)));
     if unreadable > 0 {
-        let letters = output::count(unreadable as u64, "dead letter");
+        let letters = output::count(unreadable as u64, "record");
         output::note(format!("left out: {letters} on the store's outbox that can't be read"));
     }
     let outbox = if archive.is_none() { engine.health().await.map_or(0, |health| health.outbox) } else { 0 };

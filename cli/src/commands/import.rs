@@ -8,7 +8,9 @@ use std::{
 
 use indicatif::ProgressBar;
 use jobbers_archive::Archive;
+use jobbers_common::audit_log::{ChangeOutcome, ChangeResult};
 use jobbers_engines::OpenOptions;
+use jobbers_manager::CommandChange;
 use jobbers_process::{
     engine_url::{EngineArgs, without_password},
     exit,
@@ -71,11 +73,23 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let archive = open_archive(args, &journal, url)?;
     let bar = ProgressBar::new_spinner();
     let watch = |count| bar.set_message(format!("{} imported", output::thousands(count)));
+    let unlogged = |error| Failure::Unavailable(format!("the import can't be logged for the audit log: {error}"));
+    let by = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
+    let change = CommandChange::begin(&*engine, &by, "import", None).await.map_err(unlogged)?;
     let imported = import(&engine, archive.as_ref(), &journal, watch).await;
     bar.finish_and_clear();
+    change.end(Ok(outcome(imported.as_ref().ok()))).await.map_err(unlogged)?;
     let report = imported.map_err(|error| Failure::Unavailable(format!("{error}; run the import again")))?;
     tell(&report)?;
     Ok(if report.count_conflicts() == 0 { exit::OK } else { exit::FAILURE.into() })
+}
+
+/// The outcome for the audit log: how many of each kind were stored.
+fn outcome(report: Option<&Report>) -> ChangeOutcome {
+    let result = if report.is_some() { ChangeResult::Done } else { ChangeResult::Failed };
+    let tallies = report.into_iter().flat_map(|report| &report.tallies);
+    let counts = tallies.map(|(kind, tally)| ((*kind).to_string(), tally.stored)).collect();
+    ChangeOutcome { counts, ..ChangeOutcome::of(result) }
 }
 
 fn open(path: &Path) -> Result<Journal, Failure> {
@@ -86,11 +100,16 @@ fn open(path: &Path) -> Result<Journal, Failure> {
     })
 }
 
-/// The archive for the journal's dead letters, if it has some and they are wanted.
+/// The archive for the journal's dead letters and changes, if it has some and they are wanted.
 fn open_archive(args: &Args, journal: &Journal, url: &str) -> Result<Option<Archive>, Failure> {
-    let Some(count) = journal.counts.get("dead_letter") else { return Ok(None) };
+    let of = |kind, what| journal.counts.get(kind).map(|count| output::count(*count, what));
+    let counts: Vec<String> =
+        [of("dead_letter", "dead letter"), of("change", "change")].into_iter().flatten().collect();
+    if counts.is_empty() {
+        return Ok(None);
+    }
     let Some(path) = args.letters.file(url) else {
-        output::note(format!("left out: {}", output::count(*count, "dead letter")));
+        output::note(format!("left out: {}", counts.join(", ")));
         return Ok(None);
     };
     let opened = Archive::open(&path, jobbers_archive::Options::default());

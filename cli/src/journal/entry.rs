@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jobbers_archive::WholeLetter;
 use jobbers_common::{
+    audit_log::AuditEntry,
     board::{BoardTask, BoardTime, Content},
     engine::{
         ScheduleEntry,
@@ -36,6 +37,8 @@ pub enum Entry {
     Workflow(Box<Workflow>),
     /// A dead letter.
     DeadLetter(Box<WholeLetter>),
+    /// A change of the audit log.
+    Change(Box<AuditEntry>),
     /// A task of a board.
     BoardTask(Box<TaskOfBoard>),
     /// A board. Its tasks come before it.
@@ -143,6 +146,7 @@ impl Entry {
             Self::Schedule(_) => "schedule",
             Self::Workflow(_) => "workflow",
             Self::DeadLetter(_) => "dead_letter",
+            Self::Change(_) => "change",
             Self::BoardTask(_) => "board_task",
             Self::Board(_) => "board",
         }
@@ -161,6 +165,7 @@ impl Entry {
             Self::Schedule(schedule) => serde_json::to_string(schedule),
             Self::Workflow(workflow) => serde_json::to_string(workflow),
             Self::DeadLetter(letter) => serde_json::to_string(&LetterLine::of(letter)),
+            Self::Change(change) => serde_json::to_string(change),
             Self::BoardTask(task) => serde_json::to_string(&BoardTaskLine::of(task)),
             Self::Board(board) => serde_json::to_string(board),
         }?;
@@ -197,6 +202,7 @@ impl Entry {
             }
             "workflow" => Self::Workflow(Box::new(read(text)?)),
             "dead_letter" => Self::DeadLetter(Box::new(read::<LetterLine>(text)?.read()?)),
+            "change" => Self::Change(Box::new(read(text)?)),
             "board_task" => {
                 let of = read::<BoardTaskLine>(text)?.read()?;
                 check(of.board.clone(), 0, Vec::new(), vec![of.task.clone()])?;

@@ -1,4 +1,4 @@
-//! Writes all that a store and its archive of dead letters hold.
+//! Writes all that a store and its archive of dead letters and changes hold.
 //!
 //! The walk over tasks goes the way that they go: waiting, scheduled, ready, running, over. So one that moves on meanwhile
 //! is seen at least once, and perhaps twice. A task that goes back while it is read may be missed: an exact copy needs a
@@ -13,6 +13,7 @@ use super::{
 };
 use jobbers_archive::{LetterReader, WholeLetter};
 use jobbers_common::{
+    audit_log::AuditEntry,
     engine::{
         Engine, ListRequest, RunQuery, TaskFilter,
         boards::{Boards, ListTasks, Take, TakeOrder},
@@ -20,7 +21,7 @@ use jobbers_common::{
     },
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{BoardName, ScheduleName, TaskId},
+    name::{BoardName, ChangeId, ScheduleName, TaskId},
     time::Timestamp,
 };
 
@@ -42,7 +43,7 @@ pub struct Exported<W> {
     pub unreadable: usize,
 }
 
-/// Writes a journal of the store and of the dead letters in `archive`; without it, of no dead letters. `watch` is called with the number of entries so far.
+/// Writes a journal of the store and of the dead letters and the audit log in `archive`; without it, of neither. `watch` is called with the number of entries so far.
 ///
 /// # Errors
 /// Those of the store, of the archive and of `into`.
@@ -71,6 +72,7 @@ pub async fn export<W: Write>(
     if let Some(archive) = archive {
         // A manager puts a letter into the archive before it takes it off the outbox, so none is missed in between.
         unreadable = export.outbox().await?;
+        unreadable += export.logged_changes().await?;
         export.archive(archive)?;
     }
     let (into, counts) = export.writer.end()?;
@@ -163,15 +165,40 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
         }
     }
 
+    /// Changes that no manager has put into the archive yet. Returns how many can't be read.
+    async fn logged_changes(&mut self) -> Result<usize> {
+        let (mut after, mut unreadable) = (0, 0);
+        loop {
+            let page = self.engine.logged_changes(after, MAX_BATCH).await?;
+            let Some(last) = page.changes.last() else { return Ok(unreadable) };
+            after = last.number;
+            for change in &page.changes {
+                match AuditEntry::of(change) {
+                    Ok(entry) => self.add(&Entry::Change(Box::new(entry)))?,
+                    Err(_) => unreadable += 1,
+                }
+            }
+        }
+    }
+
     fn archive(&mut self, path: &Path) -> Result<()> {
         let Some(reader) = LetterReader::open(path)? else { return Ok(()) };
         let mut after = None;
         loop {
             let page = reader.letters(after, LETTERS_AT_ONCE)?;
-            let Some((last, _)) = page.last() else { return Ok(()) };
+            let Some((last, _)) = page.last() else { break };
             after = Some(*last);
             for (_, letter) in page {
                 self.add(&Entry::DeadLetter(Box::new(letter)))?;
+            }
+        }
+        let mut after: Option<(Timestamp, ChangeId)> = None;
+        loop {
+            let page = reader.changes(after.as_ref().map(|(at, id)| (*at, id)), MAX_BATCH)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some((last.at, last.id.clone()));
+            for change in page {
+                self.add(&Entry::Change(Box::new(change)))?;
             }
         }
     }

@@ -93,6 +93,7 @@ impl<F: FnMut(u64)> Import<'_, F> {
         let outcome = match entry {
             Entry::Task(stored) => return self.take_task(*stored).await,
             Entry::DeadLetter(letter) => return self.letters.take(*letter, &mut self.report),
+            Entry::Change(change) => return self.letters.take_change(*change, &mut self.report),
             Entry::BoardTask(of) => return self.boards.take(*of, &mut self.report).await,
             Entry::Board(board) => return self.boards.end(board, &mut self.report).await,
             Entry::Queue(queue) => self.put_queue(queue).await?,

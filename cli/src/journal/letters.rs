@@ -1,7 +1,8 @@
-//! Dead letters in a journal, and on their way into an archive.
+//! Dead letters and changes in a journal, and on their way into an archive.
 
 use jobbers_archive::{Archive, LetterState, WholeLetter};
 use jobbers_common::{
+    audit_log::AuditEntry,
     engine::{DeadTask, backup::StoredTask},
     lifecycle::Status,
     payload::Payload,
@@ -51,17 +52,18 @@ impl LetterLine {
     }
 }
 
-/// Letters on their way from a journal into an archive.
+/// Letters and changes on their way from a journal into an archive.
 pub(super) struct LetterImport<'a> {
-    /// `None`: letters are left out.
+    /// `None`: both are left out.
     archive: Option<&'a Archive>,
     gathered: Vec<WholeLetter>,
+    changes: Vec<AuditEntry>,
     bytes: usize,
 }
 
 impl<'a> LetterImport<'a> {
     pub(super) const fn new(archive: Option<&'a Archive>) -> Self {
-        Self { archive, gathered: Vec::new(), bytes: 0 }
+        Self { archive, gathered: Vec::new(), changes: Vec::new(), bytes: 0 }
     }
 
     pub(super) fn take(&mut self, letter: WholeLetter, report: &mut Report) -> Result<()> {
@@ -74,11 +76,23 @@ impl<'a> LetterImport<'a> {
         Ok(())
     }
 
-    /// Stores the letters that were gathered.
+    pub(super) fn take_change(&mut self, change: AuditEntry, report: &mut Report) -> Result<()> {
+        self.changes.push(change);
+        if self.changes.len() >= LETTERS_AT_ONCE {
+            self.flush(report)?;
+        }
+        Ok(())
+    }
+
+    /// Stores what was gathered.
     pub(super) fn flush(&mut self, report: &mut Report) -> Result<()> {
         self.bytes = 0;
-        let letters = std::mem::take(&mut self.gathered);
-        let Some(archive) = self.archive.filter(|_| !letters.is_empty()) else { return Ok(()) };
+        let (letters, changes) = (std::mem::take(&mut self.gathered), std::mem::take(&mut self.changes));
+        let Some(archive) = self.archive.filter(|_| !letters.is_empty() || !changes.is_empty()) else { return Ok(()) };
+        let stored = archive.put_changes(&changes)?;
+        for index in 0..changes.len() as u64 {
+            report.note("change", if index < stored { Outcome::Stored } else { Outcome::Already });
+        }
         for is_changed in archive.restore(&letters)? {
             report.note("dead_letter", if is_changed { Outcome::Stored } else { Outcome::Already });
         }

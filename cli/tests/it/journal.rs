@@ -10,6 +10,7 @@ use std::{
 
 use jobbers_archive::{Archive, Filter, ItemOutcome, LetterState, NewOperation, Options};
 use jobbers_common::{
+    audit_log::AuditEntry,
     board::{BoardTime, Content, When},
     dependency::{Dependency, DependencyPolicy},
     engine::{
@@ -19,7 +20,7 @@ use jobbers_common::{
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
-    name::{BoardName, QueueName, RoleName, TaskId, TaskName, WorkerId},
+    name::{BoardName, ChangeId, QueueName, RoleName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     queue::{QueueConfig, RoleConfig},
@@ -141,11 +142,13 @@ async fn fill_boards(engine: &Arc<dyn Engine>) {
     }
 }
 
-/// The lines of a journal between its first and its last, in an order of their own.
+/// The lines of a journal between its first and its last, in an order of their own; without the imports, which are changes of
+/// the store that they are made to.
 fn entries(journal: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(journal).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    lines[1..lines.len() - 1].iter().map(|line| (*line).to_owned()).collect()
+    let is_kept = |line: &&&str| !line.contains(r#""operation":"import""#);
+    lines[1..lines.len() - 1].iter().filter(is_kept).map(|line| (*line).to_owned()).collect()
 }
 
 fn export(url: &str, journal: &Path) -> Said {
@@ -387,6 +390,37 @@ async fn fill_letters(engine: &dyn Engine, archive: &Archive) {
 
 fn run_with(command: &[&str], url: &str, archive: &Path) -> Said {
     run(&[command, &["--engine-url", url, "--archive", archive.to_str().unwrap()]].concat())
+}
+
+#[tokio::test]
+async fn the_audit_log_goes_along_and_an_import_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (url, into) = (sqlite_in(&folder, "a.db"), sqlite_in(&folder, "b.db"));
+    let engine = open(&url).await;
+    let record = |operation: &str| format!(r#"{{"way":"api","operation":"{operation}","object":"mail"}}"#);
+    for (change, operation) in [("c1", "pause_queue"), ("c2", "put_queue"), ("c3", "delete_queue")] {
+        engine.log_change(&ChangeId::new(change).unwrap(), &record(operation)).await.unwrap();
+    }
+    for change in ["c1", "c2"] {
+        engine.log_outcome(&ChangeId::new(change).unwrap(), r#"{"result":"done","status":200}"#).await.unwrap();
+    }
+    // One is in the archive, one waits for it, and one is under way.
+    let kept = Archive::open(&at("a.dead-letters.db"), Options::default()).unwrap();
+    let waiting = engine.logged_changes(0, 9).await.unwrap().changes;
+    kept.put_changes(&[AuditEntry::of(&waiting[0]).unwrap()]).unwrap();
+    engine.forget_logged_changes(&[waiting[0].key()]).await.unwrap();
+    assert!(export(&url, &at("a.journal")).ok().err.contains("3 changes"));
+    for _ in 0..2 {
+        import(&into, &at("a.journal")).ok();
+        export(&into, &at("b.journal")).ok();
+        assert_eq!(entries(&at("a.journal")), entries(&at("b.journal")));
+    }
+    let imports = open(&into).await.logged_changes(0, 9).await.unwrap().changes;
+    let imports: Vec<AuditEntry> = imports.iter().map(|change| AuditEntry::of(change).unwrap()).collect();
+    assert_eq!(imports.len(), 2);
+    let [first, second] = [0, 1].map(|n| imports[n].outcome.clone().unwrap().counts["change"]);
+    assert_eq!((first, second, imports[0].record.operation.as_str()), (3, 0, "import"));
 }
 
 #[tokio::test]
