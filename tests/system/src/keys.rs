@@ -52,6 +52,21 @@ async fn both_answer(managers: [&Manager; 2], key: Option<&str>, status: StatusC
     since.elapsed()
 }
 
+/// The audit log, in which each command that changed a key is.
+async fn logged_commands(manager: &Manager, key: &str) -> String {
+    let log = until(PATIENCE, "the keeper answers", async || {
+        let (status, log) = get(manager, Some(key), "/audit?limit=1000").await;
+        status.is_success().then_some(log)
+    })
+    .await;
+    let changes = log["changes"].as_array().unwrap().iter().filter(|change| change["way"] == "cli").rev();
+    let commands: Vec<(&str, &str)> =
+        changes.map(|change| (change["operation"].as_str().unwrap(), change["outcome"].as_str().unwrap())).collect();
+    let expected = ["create_key", "create_key", "revoke_key", "rotate_key"].map(|command| (command, "done"));
+    assert_eq!(commands, expected, "{log}");
+    log.to_string()
+}
+
 async fn keys_are_followed_by_every_manager_and_shown_in_no_log(kind: Kind) {
     let stack = Stack::on(kind).await;
     let verbose = [("JOBBERS_LOG", "debug")];
@@ -94,9 +109,13 @@ async fn keys_are_followed_by_every_manager_and_shown_in_no_log(kind: Kind) {
     both_answer(both, Some(&rotated), StatusCode::OK).await;
 
     let listed = keys(&stack, &["list", "--json"]).await;
-    for (text, who) in
-        [(&managers[0].program.said(), "a manager"), (&managers[1].program.said(), "the other"), (&listed, "the list")]
-    {
+    let logged = logged_commands(&managers[0], &rotated).await;
+    for (text, who) in [
+        (&managers[0].program.said(), "a manager"),
+        (&managers[1].program.said(), "the other"),
+        (&listed, "the list"),
+        (&logged, "the audit log"),
+    ] {
         for key in [&admin, &of_worker, &rotated] {
             let secret = key.rsplit('_').next().unwrap();
             assert!(!text.contains(secret), "{who} shows a secret");

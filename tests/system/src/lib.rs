@@ -11,6 +11,8 @@ mod engines;
 #[cfg(test)]
 mod any_language;
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod blame;
 #[cfg(test)]
 mod boards;

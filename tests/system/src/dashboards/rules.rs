@@ -22,6 +22,7 @@ const THRESHOLDS: &[(&str, &str, &str)] = &[
     ("JobbersWorkersFull", "> 10000", "> 1000"),
     ("JobbersThreadsStuck", "> 900", "> 5"),
     ("JobbersDeadLettersForgotten", "> 7 * 86400", "> 5"),
+    ("JobbersAuditLogNotWritten", "> 900", "> 5"),
     ("JobbersConfigurationDiffers", "> 60", "> 3"),
     ("JobbersCleanerFails", "> 86400", "> 5"),
     ("JobbersBoardNotTaken", "> 300", "> 3"),
