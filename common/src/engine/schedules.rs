@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Due;
+use super::due::Due;
 use crate::{
     engine::{
         error::{Error, Result},

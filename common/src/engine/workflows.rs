@@ -4,7 +4,7 @@
 //! are ordinary tasks; a manager reads how they stand with [`super::Engine::statuses`] and moves the run on by
 //! compare-and-set on its revision. So no manager is special, and a step that two of them make is made once.
 
-use super::Due;
+use super::due::Due;
 use crate::{
     engine::{
         error::{Error, Result},

@@ -40,7 +40,6 @@ fn crates_that_users_need_can_be_published_and_no_others() {
     let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).exec().unwrap();
     let mut complaints = Complaints::default();
     for package in metadata.workspace_packages() {
-        let path = &package.manifest_path;
         let is_kept = package.publish.as_ref().is_some_and(Vec::is_empty);
         if is_kept != KEPT.contains(&package.name.as_str()) {
             complaints.add(

@@ -23,7 +23,7 @@ use crate::sqlite::{
 };
 
 /// How many rows a page looks at before it ends, full or not.
-const LOOKED_AT: usize = 1_200;
+const LOOKED_AT: usize = 1_000;
 
 /// The live sections, in order.
 const SECTIONS: [(Status, &str); 4] = [
