@@ -281,7 +281,8 @@ async fn a_journal_goes_through_a_pipe() {
     let up = Up::start();
     let into = sqlite_in(&folder, "b.db");
     up.jobbers_fed(&["import", "-", "--engine-url", &into], &written).ok();
-    assert_eq!(run(&["export", "--engine-url", &into]).ok().out.lines().count(), written.lines().count());
+    // The import is a change, which the audit log has.
+    assert_eq!(run(&["export", "--engine-url", &into]).ok().out.lines().count(), written.lines().count() + 1);
     let cut = &written[..written.len() / 2];
     let none = sqlite_in(&folder, "c.db");
     up.jobbers_fed(&["import", "-", "--engine-url", &none], cut).fails(1, "cut short");
@@ -333,7 +334,10 @@ async fn an_import_that_was_killed_is_run_again() {
         import(&into, &journal).ok();
         let copy = folder.path().join("copy.journal");
         export(&into, &copy).ok();
-        assert_eq!(entries(&journal), entries(&copy));
+        // Beside a Redis, the file of the audit log is where every manager of this user has it.
+        let without_changes =
+            |journal| entries(journal).into_iter().filter(|line| !line.contains(r#""kind":"change""#));
+        assert!(without_changes(&journal).eq(without_changes(&copy)), "{into}");
     }
 }
 

@@ -7,9 +7,10 @@ use jobbers_test_support::collector::Collector;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 25] = [
+const FOLLOWED: [&str; 26] = [
     "README.md",
     "docs/guides/any-language.md",
+    "docs/guides/audit.md",
     "docs/guides/backups.md",
     "docs/guides/bridge.md",
     "docs/guides/coming-from-celery.md",
@@ -134,6 +135,12 @@ fn a_manager_asks_for_keys_as_printed() {
     let listed = session.told("jobbers keys list");
     assert!(listed.contains("ops") && listed.contains("admin") && listed.contains("valid"), "{listed}");
     assert!(session.told("jobbers keys create ci").starts_with("jb_"));
+}
+
+#[test]
+fn the_audit_log_is_read_as_printed() {
+    let session = follow("docs/guides/audit.md", &[]);
+    assert!(session.count() >= 4, "{session:?}");
 }
 
 #[test]
