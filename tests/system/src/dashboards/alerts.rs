@@ -175,7 +175,7 @@ async fn bad_work(site: &Site, begun: SystemTime) {
     let wave = json!({"tasks": wave});
     fire(&site.prometheus, begun, &BY_BAD_WORK, async || {
         api.post("/tasks", &wave).await.ok();
-        // Changes are small: many fill what the letters left, and then there is no room for these either.
+        // Changes are small: many fill what the letters left, and then wait too.
         for _ in 0..CHANGES_A_LOOK {
             api.post("/queues/off/pause", &json!({})).await.ok();
         }
