@@ -334,7 +334,7 @@ async fn an_import_that_was_killed_is_run_again() {
         import(&into, &journal).ok();
         let copy = folder.path().join("copy.journal");
         export(&into, &copy).ok();
-        // Beside a Redis, the file of the audit log is where every manager of this user has it.
+        // Beside a Redis, the file of the audit log is one in the folder of the command, which other tests use too.
         let without_changes =
             |journal| entries(journal).into_iter().filter(|line| !line.contains(r#""kind":"change""#));
         assert!(without_changes(&journal).eq(without_changes(&copy)), "{into}");
