@@ -134,7 +134,7 @@ impl Change {
 
     /// Logs the outcome that an answer tells, and gives the answer back; or one that says that the outcome is not logged.
     pub(crate) async fn end(mut self, mut response: Response) -> Response {
-        let is_elsewhere = response.extensions().get::<PassedOn>().is_some() || response.status().is_redirection();
+        let is_elsewhere = response.extensions().get::<PassedOn>().is_some();
         let logged = match is_elsewhere {
             true => self.withdraw().await,
             false => {
