@@ -76,9 +76,9 @@ pub(crate) fn run_with(folder: &Path, arguments: &[&str], variables: &[(&str, &s
     said(program(folder, arguments).envs(variables.iter().copied()).output().unwrap())
 }
 
-/// Runs a command that needs nothing around it.
+/// Runs a command in an empty folder of its own: what it leaves there, no other one finds.
 pub(crate) fn run(arguments: &[&str]) -> Said {
-    run_in(&std::env::temp_dir(), arguments)
+    run_in(tempfile::tempdir().unwrap().path(), arguments)
 }
 
 /// What a program that has ended said.

@@ -151,12 +151,13 @@ fn entries(journal: &Path) -> BTreeSet<String> {
     lines[1..lines.len() - 1].iter().filter(is_kept).map(|line| (*line).to_owned()).collect()
 }
 
+/// Writes a journal, in whose folder the archive of a Redis is.
 fn export(url: &str, journal: &Path) -> Said {
-    run(&["export", "--engine-url", url, "-o", journal.to_str().unwrap()])
+    run_in(journal.parent().unwrap(), &["export", "--engine-url", url, "-o", journal.to_str().unwrap()])
 }
 
 fn import(url: &str, journal: &Path) -> Said {
-    run(&["import", journal.to_str().unwrap(), "--engine-url", url])
+    run_in(journal.parent().unwrap(), &["import", journal.to_str().unwrap(), "--engine-url", url])
 }
 
 fn sqlite_in(folder: &TempDir, name: &str) -> String {
