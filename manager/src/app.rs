@@ -28,9 +28,9 @@ use jobbers_process::{
 
 use crate::{
     config::Config as ManagerConfig,
-    dead_letters::DeadLetters,
-    doors::Failures,
-    gauges::Gauges,
+    dead_letters::holding::DeadLetters,
+    doors::failures::Failures,
+    gauges::{Gauges, Observed},
     ids::Ids,
     known_tasks::{Known, KnownTasks},
     leases::Leases,
@@ -38,7 +38,7 @@ use crate::{
     live_config::LiveConfig,
     long_work::LongWork,
     meters::Meters,
-    workflows::Definitions,
+    workflows::definitions::Definitions,
 };
 
 /// What a caller that waits counts, besides its request.
@@ -53,7 +53,7 @@ pub(crate) struct App {
     pub(crate) known: KnownTasks,
     pub(crate) leases: Arc<Leases>,
     pub(crate) ids: Ids,
-    pub(crate) dead_letters: DeadLetters,
+    pub(crate) dead_letters: Arc<DeadLetters>,
     pub(crate) max_payload_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
@@ -92,9 +92,9 @@ impl App {
             known: KnownTasks::new(Arc::clone(&engine)),
             leases: Arc::new(Leases::new(Arc::clone(&engine))),
             boards: Arc::clone(&engine).boards(),
+            dead_letters: Arc::new(DeadLetters::new(config, Arc::clone(&engine), url, shutdown.drain.clone())),
             engine,
             ids: Ids::default(),
-            dead_letters: DeadLetters::new(config, url),
             max_payload_bytes: config.max_payload_bytes,
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
@@ -116,11 +116,6 @@ impl App {
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
             gauges: Gauges::default(),
         }
-    }
-
-    /// For how long the certificate is valid that ends first, if the manager speaks TLS.
-    pub(crate) fn certificate(&self) -> Option<Validity> {
-        self.identities.iter().map(|identity| identity.validity()).min_by_key(|validity| validity.ends_at)
     }
 
     /// What an operator should know of this manager's listeners: who is let in, and a certificate that ends.
@@ -145,19 +140,6 @@ impl App {
     /// Whether the store has access keys, as far as is known.
     fn has_keys(&self) -> bool {
         self.live.snapshot().is_some_and(|config| !config.keys.is_empty())
-    }
-
-    /// Runs a chore at an interval, until the manager stops.
-    pub(crate) async fn every<F: Future<Output = ()>>(&self, period: Duration, chore: impl Fn() -> F) {
-        let mut ticks = tokio::time::interval(period);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let repeating = async {
-            loop {
-                ticks.tick().await;
-                chore().await;
-            }
-        };
-        self.drain.run_until_cancelled(repeating).await;
     }
 
     /// Counts a caller that waits, for as long as the share is kept.
@@ -189,6 +171,24 @@ impl App {
     /// The store's time: ages are computed with the clock that set the times they are counted from.
     pub(crate) async fn now(&self) -> Result<Timestamp, Problem> {
         Ok(self.engine.health().await?.now)
+    }
+}
+
+impl Observed for App {
+    fn live(&self) -> &LiveConfig {
+        &self.live
+    }
+
+    fn known(&self) -> &KnownTasks {
+        &self.known
+    }
+
+    fn gauges(&self) -> &Gauges {
+        &self.gauges
+    }
+
+    fn certificate(&self) -> Option<Validity> {
+        self.identities.iter().map(|identity| identity.validity()).min_by_key(|validity| validity.ends_at)
     }
 }
 

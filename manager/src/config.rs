@@ -30,7 +30,7 @@ pub use self::{
     layer::SetArgs,
     listening::{ClientArgs, Exposed, TlsArgs},
 };
-use crate::bridges::{self, Bridges};
+use crate::bridge::settings::{self as bridges, Bridges};
 
 mod grpc_address;
 mod layer;
@@ -38,9 +38,6 @@ mod listening;
 
 /// Most workflows that are over and may be kept: half of what a store holds.
 const MOST_WORKFLOWS_KEPT: u64 = 5_000;
-
-/// The commented file shipped to users is the layer everything starts from.
-const DEFAULTS: &str = include_str!("../manager.default.toml");
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -301,9 +298,9 @@ impl Config {
     /// [`ConfigError`], with the key that is wrong.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let args = Args { engine: args.engine.resolved(), ..args.clone() };
-        let given = layer::given(&args);
+        let given = layer::given(&args, &args.settings);
         let (config, address_file) =
-            layered_on_site::<Self>(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &given)?;
+            layered_on_site::<Self>(layer::DEFAULTS, SiteKeys::Store, args.config.as_deref(), &given)?;
         Self { address_file, ..config }.checked()
     }
 
@@ -417,7 +414,8 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "a file of ours, which a test reads")]
-        layered(DEFAULTS, None, &std::collections::BTreeMap::<String, String>::new()).expect("the defaults are valid")
+        layered(layer::DEFAULTS, None, &std::collections::BTreeMap::<String, String>::new())
+            .expect("the defaults are valid")
     }
 }
 

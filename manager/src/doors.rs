@@ -30,7 +30,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 
-mod failures;
+pub(crate) mod failures;
 mod key_text;
 mod reach;
 mod requirements;
@@ -40,7 +40,6 @@ use self::key_text::is_same;
 pub use self::key_text::{KeyText, KeyTextError};
 use self::sessions::OfPage;
 pub(crate) use self::{
-    failures::Failures,
     reach::Reach,
     requirements::{Requirement, Requirements, SCHEME, is_page, methods, requirement},
 };

@@ -20,21 +20,27 @@ use jobbers_common::{
             WORKERS_ALIVE, WORKERS_DRAIN_AGE,
         },
     },
-    name::QueueName,
     rate::RateLimit,
     time::Timestamp,
     worker::{RegisteredWorker, WorkerState},
 };
+use jobbers_process::server::tls::Validity;
 use opentelemetry::{
     KeyValue,
     metrics::{AsyncInstrument, Meter},
 };
 use parking_lot::Mutex;
 
-use self::{boards::BoardReading, queues::QueueReading, workflows::WorkflowReading};
-use crate::app::App;
+use self::{
+    boards::BoardReading,
+    part::Part,
+    queues::{QueueReading, queue_of},
+    workflows::WorkflowReading,
+};
+use crate::{known_tasks::KnownTasks, live_config::LiveConfig};
 
 mod boards;
+mod part;
 mod queues;
 mod workflows;
 
@@ -42,6 +48,18 @@ mod workflows;
 const EVERY: Duration = Duration::from_secs(5);
 /// Without a scrape for this long, the readers are gone.
 const GONE_AFTER: Duration = Duration::from_secs(120);
+
+/// What the gauges show of a manager.
+pub(crate) trait Observed: Send + Sync {
+    /// The configuration.
+    fn live(&self) -> &LiveConfig;
+    /// The tasks that workers have registered.
+    fn known(&self) -> &KnownTasks;
+    /// What was read of the store.
+    fn gauges(&self) -> &Gauges;
+    /// For how long the certificate is valid that ends first, if the manager speaks TLS.
+    fn certificate(&self) -> Option<Validity>;
+}
 
 /// The latest values, and when metrics were last scraped.
 #[derive(Debug)]
@@ -107,37 +125,33 @@ impl Gauges {
     }
 }
 
-fn queue_of(queue: &QueueName) -> KeyValue {
-    KeyValue::new("queue", queue.as_str().to_owned())
-}
-
 /// A rate as tasks per second.
 fn per_second(rate: &RateLimit) -> f64 {
     f64::from(rate.tasks) / rate.per.as_secs_f64()
 }
 
 /// Registers the gauges. A manager that has stopped tells nothing any more.
-pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
-    let app = Arc::downgrade(app);
-    queues::observe(&app, meter);
-    TOMBSTONES.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.tombstones as f64, &[])));
+pub(crate) fn observe(app: &Weak<dyn Observed>, meter: &Meter) {
+    let whole = part(app, |reading| reading);
+    queues::observe(&part(app, |reading| &reading.queues), meter);
+    TOMBSTONES.gauge(meter, whole.observer(|reading, gauge| gauge.observe(reading.tombstones as f64, &[])));
     STORE_TROUBLE.gauge(
         meter,
-        with_reading(&app, |reading, gauge| {
+        whole.observer(|reading, gauge| {
             for trouble in Trouble::ALL {
                 let is_there = reading.troubles.contains(&trouble);
                 gauge.observe(f64::from(u8::from(is_there)), &[KeyValue::new("trouble", trouble.as_str())]);
             }
         }),
     );
-    DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
-    AUDIT_WAITING.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.changes.0 as f64, &[])));
+    DEAD_LETTERS_OUTBOX.gauge(meter, whole.observer(|reading, gauge| gauge.observe(reading.outbox as f64, &[])));
+    AUDIT_WAITING.gauge(meter, whole.observer(|reading, gauge| gauge.observe(reading.changes.0 as f64, &[])));
     AUDIT_WAITING_AGE
-        .gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.changes.1.as_secs_f64(), &[])));
+        .gauge(meter, whole.observer(|reading, gauge| gauge.observe(reading.changes.1.as_secs_f64(), &[])));
     QUEUE_PAUSED.gauge(
         meter,
-        with(&app, |app, gauge| {
-            let config = app.live.snapshot();
+        with(app, |app, gauge| {
+            let config = app.live().snapshot();
             let mut queues = config.iter().flat_map(|config| config.queues.values());
             for queue in queues.by_ref().take(MOST_NAMES - 1) {
                 gauge.observe(f64::from(u8::from(queue.paused)), &[queue_of(&queue.name)]);
@@ -150,8 +164,8 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
     );
     QUEUE_LIMIT.gauge(
         meter,
-        with(&app, |app, gauge| {
-            let config = app.live.snapshot();
+        with(app, |app, gauge| {
+            let config = app.live().snapshot();
             // The limits of many queues have no sum: those of the rest have no series.
             for queue in config.iter().flat_map(|config| config.queues.values()).take(MOST_NAMES) {
                 let limits = [
@@ -169,27 +183,27 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
     );
     CONFIG_VERSION.gauge(
         meter,
-        with(&app, |app, gauge| {
-            if let Some(config) = app.live.snapshot() {
+        with(app, |app, gauge| {
+            if let Some(config) = app.live().snapshot() {
                 gauge.observe(config.version as f64, &[KeyValue::new("service", "manager")]);
             }
         }),
     );
     CONFIG_AGE.gauge(
         meter,
-        with(&app, |app, gauge| {
-            if let Some(age) = app.live.age() {
+        with(app, |app, gauge| {
+            if let Some(age) = app.live().age() {
                 gauge.observe(age.as_secs_f64(), &[KeyValue::new("service", "manager")]);
             }
         }),
     );
-    of_certificate(&app, meter);
-    of_workers(&app, meter);
-    workflows::observe(&app, meter);
-    boards::observe(&app, meter);
+    of_certificate(app, meter);
+    of_workers(app, &whole, meter);
+    workflows::observe(&part(app, |reading| &reading.workflows), meter);
+    boards::observe(&part(app, |reading| &reading.boards), meter);
 }
 
-fn of_certificate(app: &Weak<App>, meter: &Meter) {
+fn of_certificate(app: &Weak<dyn Observed>, meter: &Meter) {
     CERTIFICATE_REMAINING.gauge(
         meter,
         with(app, |app, gauge| {
@@ -208,10 +222,10 @@ fn of_certificate(app: &Weak<App>, meter: &Meter) {
     );
 }
 
-fn of_workers(app: &Weak<App>, meter: &Meter) {
+fn of_workers(app: &Weak<dyn Observed>, whole: &Part<Reading>, meter: &Meter) {
     WORKERS_DRAIN_AGE.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
+        whole.observer(|reading, gauge| {
             let mut longest: BTreeMap<&str, Duration> = BTreeMap::new();
             for RegisteredWorker { report, seen_at, .. } in &reading.workers {
                 let age = report.draining_for.map_or(Duration::ZERO, |so_far| so_far + reading.now.since(*seen_at));
@@ -226,14 +240,14 @@ fn of_workers(app: &Weak<App>, meter: &Meter) {
     SCHEMAS_UNCHECKED.gauge(
         meter,
         with(app, |app, gauge| {
-            if let Some(known) = app.known.current() {
+            if let Some(known) = app.known().current() {
                 gauge.observe(known.unchecked() as f64, &[]);
             }
         }),
     );
     WORKERS_ALIVE.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
+        whole.observer(|reading, gauge| {
             let mut alive: BTreeMap<(&str, &str), u32> = BTreeMap::new();
             for worker in &reading.workers {
                 let state = match worker.report.state {
@@ -251,24 +265,23 @@ fn of_workers(app: &Weak<App>, meter: &Meter) {
 }
 
 fn with(
-    app: &Weak<App>,
-    read: impl Fn(&App, &dyn AsyncInstrument<f64>) + Send + Sync + 'static,
+    app: &Weak<dyn Observed>,
+    read: impl Fn(&dyn Observed, &dyn AsyncInstrument<f64>) + Send + Sync + 'static,
 ) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
     let app = Weak::clone(app);
     move |instrument| {
         if let Some(app) = app.upgrade() {
-            read(&app, instrument);
+            read(&*app, instrument);
         }
     }
 }
 
-fn with_reading(
-    app: &Weak<App>,
-    read: impl Fn(&Reading, &dyn AsyncInstrument<f64>) + Send + Sync + 'static,
-) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
-    with(app, move |app, instrument| {
-        if let Some(reading) = app.gauges.look() {
-            read(&reading, instrument);
+/// Where the readings of one kind are, which `of` finds in a whole one.
+fn part<T: 'static>(app: &Weak<dyn Observed>, of: fn(&Reading) -> &T) -> Part<T> {
+    let app = Weak::clone(app);
+    Part::new(move |look| {
+        if let Some(reading) = app.upgrade().and_then(|app| app.gauges().look()) {
+            look(of(&reading));
         }
     })
 }

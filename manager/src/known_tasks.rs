@@ -22,11 +22,12 @@ use jobbers_common::{
     task_kind::TaskKind,
     worker::{RegisteredWorker, WorkerState},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    app::App,
     long_work::{LongWork, is_long},
     parameter_schema::{Allowance, Check, ParameterSchema},
+    ticker,
 };
 
 /// A snapshot of this age is read again before a submission gets a warning, because its worker may have started since.
@@ -130,6 +131,16 @@ impl KnownTasks {
     /// The snapshot; `None` before the first.
     pub(crate) fn current(&self) -> Option<Arc<Known>> {
         self.snapshot.load_full()
+    }
+
+    /// Reads the workers again at intervals of `every`, until the manager stops.
+    pub(crate) async fn keep_fresh(&self, stop: &CancellationToken, every: Duration) {
+        ticker::every(stop, every, || async {
+            if let Err(error) = self.fresh().await {
+                tracing::debug!(%error, "the workers could not be read");
+            }
+        })
+        .await;
     }
 
     /// Reads the workers; the result becomes the snapshot.
@@ -338,14 +349,3 @@ impl Described {
 
 /// Whether a check was left out because it would take too many steps.
 pub(crate) type IsTooLong = bool;
-
-/// Reads the workers again at intervals of `every`, until the manager stops.
-pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
-    let app = app.as_ref();
-    app.every(every, || async {
-        if let Err(error) = app.known.fresh().await {
-            tracing::debug!(%error, "the workers could not be read");
-        }
-    })
-    .await;
-}

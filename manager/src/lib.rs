@@ -11,7 +11,10 @@
 //!
 //! Start reading at [`run`], then [`api`], then `api/tasks/submit.rs`, the path that must be fast.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 #[cfg(feature = "boards")]
@@ -73,13 +76,13 @@ pub use listeners::{ListenError, Listeners};
 use crate::{app::App, server::Routes};
 
 /// How often the workers are read again: what they can run is known within this time.
-const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
+const KNOWN_TASKS_REFRESH: Duration = Duration::from_millis(800);
 
 /// How long the start waits for the store's answer to whether it has access keys.
-const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often what workers over HTTP hold is reported again.
-const LEASES_REPORTED: std::time::Duration = std::time::Duration::from_millis(800);
+const LEASES_REPORTED: Duration = Duration::from_millis(800);
 
 /// The description of the HTTP API, as `GET /openapi.json` answers it.
 #[must_use]
@@ -119,16 +122,16 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     for warning in app.listener_warnings() {
         tracing::warn!("{warning}");
     }
-    gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
-    dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
+    let observed: Weak<App> = Arc::downgrade(&app);
+    let observed: Weak<dyn gauges::Observed> = observed;
+    gauges::observe(&observed, &opentelemetry::global::meter(SCOPE));
+    dead_letters::gauges::observe(&app.dead_letters, &opentelemetry::global::meter(SCOPE));
     let guard = guard::Guard::new(&config, address);
     let mut background = JoinSet::new();
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(schedules::run(Arc::clone(&app), config.tick));
     background.spawn(workflows::run(Arc::clone(&app), config.tick));
-    background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
-    background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
-    background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));
+    background.spawn(keep_fresh(Arc::clone(&app), config.config_refresh));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
     let bridging = tokio::spawn(bridge::run(Arc::clone(&app), config.bridges.clone()));
     let native = server::serve(
@@ -149,6 +152,18 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     // Both stop with `drain` too, and give back what they hold, so that another manager need not wait for a lease to end.
     tokio::time::timeout(config.drain_timeout, futures_util::future::join(keeping, bridging)).await.ok();
     tracing::info!("stopped");
+}
+
+/// Keeps what this manager knows of the store fresh, and the workers that call it registered, until it stops.
+async fn keep_fresh(app: Arc<App>, config_refresh: Duration) {
+    let reporting = ticker::every(&app.drain, LEASES_REPORTED, || async {
+        app.leases.workers.register_due(app.live.snapshot().as_deref()).await;
+    });
+    tokio::join!(
+        app.live.keep_fresh(&app.drain, config_refresh),
+        app.known.keep_fresh(&app.drain, KNOWN_TASKS_REFRESH),
+        reporting,
+    );
 }
 
 /// Answers TaskStore's clients on a port of their own, if they have one.

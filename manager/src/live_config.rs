@@ -14,8 +14,9 @@ use jobbers_common::{
 };
 use jobbers_engines::config_cache::ConfigCache;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
+use crate::ticker;
 
 /// The snapshot, and changes that start from it.
 #[derive(Debug)]
@@ -119,6 +120,17 @@ impl LiveConfig {
         Err(too_busy())
     }
 
+    /// Reads the configuration again at intervals of `every`, until the manager stops. A store that is down leaves the snapshot
+    /// as it is; the chores report it.
+    pub(crate) async fn keep_fresh(&self, stop: &CancellationToken, every: Duration) {
+        ticker::every(stop, every, || async {
+            if let Err(error) = self.fresh().await {
+                tracing::debug!(%error, "the configuration could not be read");
+            }
+        })
+        .await;
+    }
+
     /// As [`ConfigCache::make_task`].
     pub(crate) fn make_task(&self, config: &Config, draft: TaskDraft) -> NewTask {
         self.cache.make_task(config, draft)
@@ -139,18 +151,6 @@ const ATTEMPTS: usize = 100;
 
 fn too_busy() -> Error {
     Error::unavailable("the configuration is being changed all the time")
-}
-
-/// Reads the configuration again at intervals of `every`, until the manager stops. A store that is down leaves the snapshot as it
-/// is; the chores report it.
-pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
-    let app = app.as_ref();
-    app.every(every, || async {
-        if let Err(error) = app.live.fresh().await {
-            tracing::debug!(%error, "the configuration could not be read");
-        }
-    })
-    .await;
 }
 
 #[cfg(test)]

@@ -41,3 +41,7 @@ macro_rules! problems {
     };
 }
 pub(crate) use problems;
+
+/// The problems of all operations that need the archive.
+pub(crate) const ARCHIVE: &[Code] =
+    &[Code::ArchiveUnavailable, Code::ArchiveLocked, Code::ArchiveFull, Code::ArchiveCorrupt, Code::ArchiveSchema];

@@ -8,6 +8,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// The most entries that one look reads.
 pub(crate) const READ_AT_ONCE: usize = 100;
@@ -43,6 +44,19 @@ where
         }
     }
     Ok(None)
+}
+
+/// Runs a chore at an interval until `stop` is cancelled.
+pub(crate) async fn every<F: Future<Output = ()>>(stop: &CancellationToken, period: Duration, chore: impl Fn() -> F) {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let repeating = async {
+        loop {
+            ticks.tick().await;
+            chore().await;
+        }
+    };
+    stop.run_until_cancelled(repeating).await;
 }
 
 /// Repeats `round` for ever: when the next entry is due, when `changed` is notified, and at least once in `every`. What

@@ -12,12 +12,11 @@ use jobbers_api::{
 use jobbers_archive::{ChangeFilter, ChangePlace};
 use jobbers_common::{audit_log::AuditEntry, limits::MAX_BATCH};
 
-use super::dead_letters::ARCHIVE;
 use crate::{
     app::App,
-    dead_letters::{LocalArchive, ask, view},
+    dead_letters::{LocalArchive, calls::ask, view},
     extract::Query,
-    problem::problems,
+    problem::{ARCHIVE, problems},
 };
 
 problems!(AuditProblems: ARCHIVE);

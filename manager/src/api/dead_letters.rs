@@ -28,17 +28,15 @@ use crate::{
     app::App,
     audit::audited::Audited,
     dead_letters::{
-        LocalArchive, ask,
+        LocalArchive,
+        calls::ask,
         order::Order,
         view::{self, filter_of, selection_of},
     },
     extract::{JsonBytes, Path, Query},
     ids,
-    problem::problems,
+    problem::{ARCHIVE, problems},
 };
-
-pub(super) const ARCHIVE: &[Code] =
-    &[Code::ArchiveUnavailable, Code::ArchiveLocked, Code::ArchiveFull, Code::ArchiveCorrupt, Code::ArchiveSchema];
 
 problems!(LookProblems: ARCHIVE);
 problems!(LetterProblems: ARCHIVE, [Code::UnknownDeadLetter]);

@@ -15,12 +15,11 @@ use jobbers_api::{
 };
 use jobbers_archive::{Archive, Operation};
 
-use super::dead_letters::ARCHIVE;
 use crate::{
     app::App,
-    dead_letters::{LocalArchive, ask, view},
+    dead_letters::{LocalArchive, calls::ask, view},
     extract::{Path, Query},
-    problem::problems,
+    problem::{ARCHIVE, problems},
 };
 
 /// The default time to wait for an operation: most are done by then.

@@ -25,7 +25,7 @@ use jobbers_common::{
 };
 
 use crate::{
-    api::{check_templates, workflows::read_graph},
+    api::{tasks::submit::check_templates, workflows::read_graph},
     app::App,
     audit::audited::Audited,
     etag::{self, Condition},

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{Args, DEFAULTS};
-
+/// The commented file shipped to users is the layer everything starts from.
+pub(super) const DEFAULTS: &str = include_str!("../../manager.default.toml");
 /// What a setting's variable begins with.
 const PREFIX: &str = "MANAGER_";
 
@@ -31,19 +32,23 @@ fn parse(text: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value_of(value)))
 }
 
-/// The settings that the user gave by flags and variables.
-pub(super) fn given(args: &Args) -> BTreeMap<String, Value> {
-    given_with(args, |name| std::env::var(name).ok())
+/// The settings that the user gave: by variables, by the flags `own` of single settings, and by `--set`.
+pub(super) fn given(own: &impl Serialize, set: &SetArgs) -> BTreeMap<String, Value> {
+    given_with(own, set, |name| std::env::var(name).ok())
 }
 
-fn given_with(args: &Args, variable: impl Fn(&str) -> Option<String>) -> BTreeMap<String, Value> {
+fn given_with(
+    own: &impl Serialize,
+    set: &SetArgs,
+    variable: impl Fn(&str) -> Option<String>,
+) -> BTreeMap<String, Value> {
     let said = |key: &String| variable(&format!("{PREFIX}{}", key.to_uppercase())).filter(|value| !value.is_empty());
     let mut given: BTreeMap<String, Value> =
         keys().filter_map(|key| said(&key).map(|value| (key, value_of(&value)))).collect();
-    if let Ok(Value::Object(own)) = serde_json::to_value(args) {
+    if let Ok(Value::Object(own)) = serde_json::to_value(own) {
         given.extend(own);
     }
-    given.extend(args.settings.set.iter().cloned());
+    given.extend(set.set.iter().cloned());
     given
 }
 
@@ -68,7 +73,7 @@ mod tests {
     use clap::Parser;
     use jobbers_process::config::layered;
 
-    use super::*;
+    use super::{super::Args, *};
     use crate::Config;
 
     fn args(line: &[&str]) -> Args {
@@ -77,7 +82,8 @@ mod tests {
 
     fn config(line: &[&str], variables: &[(String, String)]) -> Config {
         let of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        layered(DEFAULTS, None, &given_with(&args(line), of)).unwrap()
+        let args = args(line);
+        layered(DEFAULTS, None, &given_with(&args, &args.settings, of)).unwrap()
     }
 
     #[test]

@@ -18,7 +18,11 @@ use jobbers_common::{
 };
 use tokio::task::{self, JoinError, JoinSet};
 
-use super::{AuditLog, Before, DeadLetters, Keeper, Note, TOLD_FOR, TTL, Trouble, blocking, duty, sender};
+use super::{
+    calls::blocking,
+    holding::{AuditLog, Before, DeadLetters, Keeper, Note, TOLD_FOR, TTL, Trouble, duty},
+    sender,
+};
 use crate::{app::App, audit::outbox};
 
 /// Letters moved by one call.
@@ -116,13 +120,13 @@ impl Rounds {
         let letters = &app.dead_letters;
         let Some(archive) = open(letters).await? else {
             // A manager without an archive still passes requests on.
-            look_for_keeper(&app).await?;
+            look_for_keeper(letters).await?;
             if matches!(*letters.keeper.lock(), Keeper::Unknown) {
                 outbox::spill(&*app.engine).await?;
             }
             return Ok(());
         };
-        if !claim(&app, &archive).await? {
+        if !claim(letters, &archive).await? {
             self.sending.abort_all();
             self.under_way.clear();
             return Ok(());
@@ -177,7 +181,7 @@ impl Rounds {
             if added > 0 {
                 tracing::info!(letters = added, "archived dead letters");
             }
-            if !claim(&self.app, archive).await? {
+            if !claim(&self.app.dead_letters, archive).await? {
                 break;
             }
         }
@@ -207,7 +211,7 @@ impl Rounds {
                 let pruned = blocking(archive, move |archive| archive.prune(past, keep, PRUNE_LETTERS)).await?;
                 self.app.dead_letters.meters.deleted(pruned);
                 letters += pruned;
-                if pruned < PRUNE_LETTERS as u64 || !claim(&self.app, archive).await? {
+                if pruned < PRUNE_LETTERS as u64 || !claim(&self.app.dead_letters, archive).await? {
                     break;
                 }
             }
@@ -229,7 +233,7 @@ impl Rounds {
         loop {
             let pruned = blocking(archive, move |archive| archive.prune_changes(past, keep, PRUNE_LETTERS)).await?;
             changes += pruned;
-            if pruned < PRUNE_LETTERS as u64 || !claim(&self.app, archive).await? {
+            if pruned < PRUNE_LETTERS as u64 || !claim(&self.app.dead_letters, archive).await? {
                 break;
             }
         }
@@ -269,11 +273,10 @@ async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archi
 }
 
 /// Takes or renews the duty. Returns whether this manager holds it.
-async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
-    let letters = &app.dead_letters;
+async fn claim(letters: &DeadLetters, archive: &Archive) -> Result<bool, Error> {
     let asked = Instant::now();
     let known = letters.before.lock().clone();
-    let had = claim_as(app, archive, known.clone()).await?;
+    let had = claim_as(letters, archive, known.clone()).await?;
     let is_ours = had.holder == letters.holder;
     let known = known.filter(|_| is_ours);
     let before = kept_before(&had, known.clone(), archive.id());
@@ -287,9 +290,9 @@ async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
             );
         }
         // So that the next keeper of this archive learns of the other one too.
-        claim_as(app, archive, before).await?;
+        claim_as(letters, archive, before).await?;
     }
-    let keeper = if is_ours { Keeper::Us(asked + TTL) } else { other(&had.note) };
+    let keeper = if is_ours { Keeper::Us(asked + TTL) } else { Keeper::other(&had.note) };
     let was_ours = matches!(std::mem::replace(&mut *letters.keeper.lock(), keeper), Keeper::Us(_));
     letters.found.notify_waiters();
     match (was_ours, is_ours) {
@@ -300,8 +303,7 @@ async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
     Ok(is_ours)
 }
 
-async fn claim_as(app: &App, archive: &Archive, before: Option<Before>) -> Result<Duty, Error> {
-    let letters = &app.dead_letters;
+async fn claim_as(letters: &DeadLetters, archive: &Archive, before: Option<Before>) -> Result<Duty, Error> {
     let note = |before| {
         let note = Note { url: letters.url.clone(), archive: archive.id().to_owned(), before };
         serde_json::to_string(&note).unwrap_or_default()
@@ -309,7 +311,7 @@ async fn claim_as(app: &App, archive: &Archive, before: Option<Before>) -> Resul
     // Two very long addresses do not fit; the duty matters more.
     let whole = Some(note(before)).filter(|note| note.len() <= MAX_DUTY_NOTE_BYTES);
     let note = whole.unwrap_or_else(|| note(None));
-    app.engine.claim_duty(DutyClaim { duty: duty(), holder: letters.holder.clone(), note, ttl: TTL }).await
+    letters.engine.claim_duty(DutyClaim { duty: duty(), holder: letters.holder.clone(), note, ttl: TTL }).await
 }
 
 /// The other archive to report: that of the manager the duty was taken over from, or else the one that this manager,
@@ -327,14 +329,9 @@ fn kept_before(had: &Duty, known: Option<Before>, archive: &str) -> Option<Befor
     before.filter(|it| it.archive != archive && Timestamp::from_micros(it.until).after(TOLD_FOR) > now)
 }
 
-/// The manager that wrote this note.
-pub(super) fn other(note: &str) -> Keeper {
-    serde_json::from_str(note).map_or(Keeper::Unknown, Keeper::Other)
-}
-
-async fn look_for_keeper(app: &App) -> Result<(), Error> {
-    let had = app.engine.duty(&duty()).await?;
-    *app.dead_letters.keeper.lock() = had.map_or(Keeper::Unknown, |had| other(&had.note));
+async fn look_for_keeper(letters: &DeadLetters) -> Result<(), Error> {
+    let had = letters.engine.duty(&duty()).await?;
+    *letters.keeper.lock() = had.map_or(Keeper::Unknown, |had| Keeper::other(&had.note));
     Ok(())
 }
 

@@ -4,25 +4,24 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Weak},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use jobbers_archive::{Archive, Waiting};
 use jobbers_common::{
     engine::DeadTask,
-    metrics::catalogue::{DEAD_LETTERS_DELETED, DEAD_LETTERS_OLDEST_AGE, DEAD_LETTERS_RESUBMITTED, DEAD_LETTERS_SIZE},
+    metrics::catalogue::{DEAD_LETTERS_DELETED, DEAD_LETTERS_RESUBMITTED},
     name::{QueueName, TaskName},
     time::Timestamp,
 };
 use opentelemetry::{
     KeyValue,
-    metrics::{AsyncInstrument, Counter, Meter},
+    metrics::{Counter, Meter},
 };
 use parking_lot::Mutex;
 
-use super::blocking;
-use crate::app::App;
+use super::calls::blocking;
 
 /// How often the letters are counted.
 const EVERY: Duration = Duration::from_secs(10);
@@ -82,7 +81,7 @@ impl LetterMeters {
         Ok(())
     }
 
-    fn of_queues(&self) -> Vec<(QueueName, u64, Duration)> {
+    pub(super) fn of_queues(&self) -> Vec<(QueueName, u64, Duration)> {
         let counted = self.counted.lock();
         let Some((at, now, letters)) = counted.as_ref() else { return Vec::new() };
         let age = |count: u64, first: Timestamp| {
@@ -106,25 +105,6 @@ pub(super) type Pair = (QueueName, TaskName);
 /// The pair of a letter.
 pub(super) fn pair(dead: &DeadTask) -> Pair {
     (dead.task.queue.clone(), dead.task.name.clone())
-}
-
-/// Registers the gauges.
-pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
-    DEAD_LETTERS_SIZE.gauge(meter, of_each_queue(app, |count, _| count as f64));
-    DEAD_LETTERS_OLDEST_AGE.gauge(meter, of_each_queue(app, |_, age| age.as_secs_f64()));
-}
-
-fn of_each_queue(
-    app: &Arc<App>,
-    value: impl Fn(u64, Duration) -> f64 + Send + Sync + 'static,
-) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
-    let app: Weak<App> = Arc::downgrade(app);
-    move |gauge| {
-        let Some(app) = app.upgrade().filter(|app| app.dead_letters.held().is_some()) else { return };
-        for (queue, count, age) in app.dead_letters.meters.of_queues() {
-            gauge.observe(value(count, age), &[KeyValue::new("queue", queue.as_str().to_owned())]);
-        }
-    }
 }
 
 #[cfg(test)]

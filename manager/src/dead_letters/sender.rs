@@ -14,7 +14,7 @@ use jobbers_common::{
 };
 
 use super::{
-    blocking,
+    calls::blocking,
     meters::{Pair, pair},
     order::{self, Order},
 };

@@ -1,6 +1,6 @@
 //! Gauges of boards: how many tasks their groups hold, and for how long the first of each has been visible.
 
-use std::{collections::BTreeMap, sync::Weak, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_boards::masstasker;
 use jobbers_common::{
@@ -17,8 +17,7 @@ use jobbers_common::{
 };
 use opentelemetry::{KeyValue, metrics::Meter};
 
-use super::with_reading;
-use crate::app::App;
+use super::part::Part;
 
 /// Boards whose numbers are read, the first by name.
 const MOST_BOARDS: usize = 50;
@@ -95,42 +94,42 @@ fn group_of(group: &str) -> KeyValue {
 }
 
 /// Registers the gauges.
-pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
+pub(super) fn observe(boards: &Part<BoardReading>, meter: &Meter) {
     BOARD_TASKS.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for ((board, group), tasks) in &reading.boards.groups {
+        boards.observer(|boards, gauge| {
+            for ((board, group), tasks) in &boards.groups {
                 gauge.observe(*tasks as f64, &[board_of(board), group_of(group)]);
             }
-            for (board, tasks) in &reading.boards.others {
+            for (board, tasks) in &boards.others {
                 gauge.observe(*tasks as f64, &[board_of(board), group_of(OTHER)]);
             }
         }),
     );
     MASSTASKER_NUM_TASKS.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
+        boards.observer(|boards, gauge| {
             let of_front = |board: &BoardName| board.as_str() == masstasker::BOARD;
-            for ((_, group), tasks) in reading.boards.groups.iter().filter(|((board, _), _)| of_front(board)) {
+            for ((_, group), tasks) in boards.groups.iter().filter(|((board, _), _)| of_front(board)) {
                 gauge.observe(*tasks as f64, &[group_of(group)]);
             }
-            for (_, tasks) in reading.boards.others.iter().filter(|(board, _)| of_front(board)) {
+            for (_, tasks) in boards.others.iter().filter(|(board, _)| of_front(board)) {
                 gauge.observe(*tasks as f64, &[group_of(OTHER)]);
             }
         }),
     );
     BOARD_OLDEST_AGE.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for ((board, group), age) in &reading.boards.ages {
+        boards.observer(|boards, gauge| {
+            for ((board, group), age) in &boards.ages {
                 gauge.observe(age.as_secs_f64(), &[board_of(board), group_of(group)]);
             }
         }),
     );
     BOARD_REVISIONS.observed_counter(
         meter,
-        with_reading(app, |reading, counter| {
-            for BoardCount { board, revision, .. } in &reading.boards.boards {
+        boards.observer(|boards, counter| {
+            for BoardCount { board, revision, .. } in &boards.boards {
                 counter.observe(*revision as f64, &[board_of(board)]);
             }
         }),

@@ -1,6 +1,6 @@
 //! Gauges of queues: what is in them, and since when.
 
-use std::{collections::BTreeMap, sync::Weak, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, ListRequest, QueueStats, Result, TaskFilter, look::first_queues},
@@ -18,8 +18,7 @@ use jobbers_common::{
 };
 use opentelemetry::{KeyValue, metrics::Meter};
 
-use super::{queue_of, with_reading};
-use crate::app::App;
+use super::part::Part;
 
 /// Queues whose numbers are read at most, the first by name.
 const MOST_QUEUES: usize = 10_000;
@@ -127,12 +126,17 @@ async fn ages(
     Ok(ages)
 }
 
+/// The attribute that names a queue.
+pub(super) fn queue_of(queue: &QueueName) -> KeyValue {
+    KeyValue::new("queue", queue.as_str().to_owned())
+}
+
 /// Registers the gauges.
-pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
+pub(super) fn observe(queues: &Part<QueueReading>, meter: &Meter) {
     QUEUE_DEPTH.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, gauge| {
+            for stats in &queues.shown {
                 for status in Status::ALL.into_iter().filter(|status| !status.is_finished()) {
                     let tasks = stats.tasks.get(&status).copied().unwrap_or(0);
                     gauge.observe(tasks as f64, &[stats.queue.clone(), KeyValue::new("status", status.as_str())]);
@@ -142,16 +146,16 @@ pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
     );
     QUEUE_SUSPECTS.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, gauge| {
+            for stats in &queues.shown {
                 gauge.observe(stats.suspects as f64, std::slice::from_ref(&stats.queue));
             }
         }),
     );
     QUEUE_WAITING.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, gauge| {
+            for stats in &queues.shown {
                 if let Some(bytes) = stats.waiting_bytes {
                     gauge.observe(bytes as f64, std::slice::from_ref(&stats.queue));
                 }
@@ -160,40 +164,40 @@ pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
     );
     QUEUE_OLDEST_AGE.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, gauge| {
+            for stats in &queues.shown {
                 gauge.observe(stats.oldest.as_secs_f64(), std::slice::from_ref(&stats.queue));
             }
         }),
     );
     SCHEDULE_LAG.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, gauge| {
+            for stats in &queues.shown {
                 gauge.observe(stats.lag.as_secs_f64(), std::slice::from_ref(&stats.queue));
             }
         }),
     );
     QUEUE_OLDEST_WAITING_AGE.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, gauge| {
+            for stats in &queues.shown {
                 gauge.observe(stats.wait.as_secs_f64(), std::slice::from_ref(&stats.queue));
             }
         }),
     );
     QUEUE_ACCEPTED.observed_counter(
         meter,
-        with_reading(app, |reading, counter| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, counter| {
+            for stats in &queues.shown {
                 counter.observe(stats.accepted as f64, std::slice::from_ref(&stats.queue));
             }
         }),
     );
     QUEUE_REMOVED.observed_counter(
         meter,
-        with_reading(app, |reading, counter| {
-            for stats in &reading.queues.shown {
+        queues.observer(|queues, counter| {
+            for stats in &queues.shown {
                 counter.observe(stats.removed as f64, std::slice::from_ref(&stats.queue));
             }
         }),

@@ -2,7 +2,7 @@
 //!
 //! Nodes are counted from the records of runs, which say how each node ended, and not from the tasks.
 
-use std::{collections::BTreeMap, sync::Weak, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
     engine::{DueRuns, DueSchedules, Engine, Result, RunCounts, RunQuery},
@@ -13,8 +13,7 @@ use jobbers_common::{
 };
 use opentelemetry::{KeyValue, metrics::Meter};
 
-use super::with_reading;
-use crate::app::App;
+use super::part::Part;
 
 /// Runs of a state that are read, the oldest by their creation.
 const MOST_RUNS: usize = 100;
@@ -83,39 +82,37 @@ fn state_of(state: &'static str) -> KeyValue {
 }
 
 /// Registers the gauges.
-pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
+pub(super) fn observe(workflows: &Part<WorkflowReading>, meter: &Meter) {
     WORKFLOWS.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
+        workflows.observer(|workflows, gauge| {
             for state in RunState::ALL {
-                let runs = reading.workflows.runs[usize::from(state.code())];
+                let runs = workflows.runs[usize::from(state.code())];
                 gauge.observe(runs as f64, &[state_of(state.as_str())]);
             }
         }),
     );
     WORKFLOWS_OLDEST_AGE.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for (state, age) in LIVE.iter().zip(reading.workflows.oldest) {
+        workflows.observer(|workflows, gauge| {
+            for (state, age) in LIVE.iter().zip(workflows.oldest) {
                 gauge.observe(age.as_secs_f64(), &[state_of(state.as_str())]);
             }
         }),
     );
     WORKFLOW_NODES.gauge(
         meter,
-        with_reading(app, |reading, gauge| {
-            for (state, nodes) in &reading.workflows.nodes {
+        workflows.observer(|workflows, gauge| {
+            for (state, nodes) in &workflows.nodes {
                 gauge.observe(*nodes as f64, &[state_of(state)]);
             }
         }),
     );
-    WORKFLOWS_OVERDUE.gauge(
-        meter,
-        with_reading(app, |reading, gauge| gauge.observe(reading.workflows.runs_overdue.as_secs_f64(), &[])),
-    );
+    WORKFLOWS_OVERDUE
+        .gauge(meter, workflows.observer(|workflows, gauge| gauge.observe(workflows.runs_overdue.as_secs_f64(), &[])));
     SCHEDULES_OVERDUE.gauge(
         meter,
-        with_reading(app, |reading, gauge| gauge.observe(reading.workflows.schedules_overdue.as_secs_f64(), &[])),
+        workflows.observer(|workflows, gauge| gauge.observe(workflows.schedules_overdue.as_secs_f64(), &[])),
     );
 }
 

@@ -19,8 +19,6 @@ use jobbers_common::{
 };
 use parking_lot::Mutex;
 
-use crate::app::App;
-
 /// The role that these workers are listed under.
 pub(crate) const ROLE: &str = "http";
 
@@ -205,15 +203,6 @@ impl Known {
             blocking: None,
         }
     }
-}
-
-/// Keeps the workers that call registered, until the manager stops.
-pub(crate) async fn keep_registered(app: Arc<App>, every: Duration) {
-    let app = app.as_ref();
-    app.every(every, || async {
-        app.leases.workers.register_due(app.live.snapshot().as_deref()).await;
-    })
-    .await;
 }
 
 #[cfg(test)]

@@ -13,9 +13,6 @@ use crate::{
     workspace::{Complaints, files},
 };
 
-/// The crates whose files still import each other in circles, and how many files each circle has, the largest first.
-const LEFT: &[(&str, &[usize])] = &[("manager", &[66])];
-
 /// A file as a module: its names from the root of its crate.
 type Module = Vec<String>;
 
@@ -140,32 +137,17 @@ fn the_files_of_a_crate_do_not_import_each_other_in_circles() {
     for (of, sources) in &crates {
         let imports = Imports::of(sources);
         let circles = imports.circles();
-        let found: Vec<usize> = circles.iter().map(BTreeSet::len).collect();
-        let left = LEFT.iter().find(|(name, _)| name == of).map_or(&[][..], |(_, left)| left);
-        if found == left {
-            continue;
-        }
-        let is_less = found.len() <= left.len() && found.iter().zip(left).all(|(found, left)| found <= left);
-        if is_less {
-            complaints.add(
-                of,
-                format!(
-                    "its circles are {found:?} now: write that into LEFT, or take it out (tests/tidy/src/circles.rs)"
-                ),
-            );
+        if circles.is_empty() {
             continue;
         }
         let ties: String =
             circles.iter().map(|circle| format!("\n  {} files:{}", circle.len(), imports.tie(circle))).collect();
         complaints.add(
             of,
-            format!("files import each other in circles of {found:?}, not {left:?}: move what both sides need to a file below them{ties}"),
+            format!("files import each other in circles: move what both sides need to a file below them{ties}"),
         );
     }
     complaints.settle();
-    for (of, _) in LEFT {
-        assert!(crates.contains_key(of), "{of} is gone: take it out of LEFT");
-    }
 }
 
 /// The circles of made-up sources, each as the names of its files.

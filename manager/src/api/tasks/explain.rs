@@ -2,6 +2,7 @@
 //!
 //! The facts come from several reads, so they may be a moment apart: the answer is for people, and decides nothing.
 
+mod holders;
 mod waiting;
 mod workers;
 
@@ -19,10 +20,10 @@ use jobbers_api::{
 };
 use jobbers_common::{
     duration,
-    engine::{ListRequest, QueuePlace, TaskFilter},
+    engine::QueuePlace,
     gate::{Gate, ShutGate},
     lifecycle::Status,
-    name::{QueueName, TaskId},
+    name::TaskId,
     queue::{Config, QueueConfig},
     task::{FailureKind, Task},
     time::Timestamp,
@@ -30,15 +31,13 @@ use jobbers_common::{
     workflow::run_of,
 };
 
-use self::workers::{
-    able_workers, earlier_queues, free_workers, held_threads, no_free_thread, per_worker_reason, running,
+use self::{
+    holders::{NAMED, started},
+    workers::{able_workers, earlier_queues, free_workers, held_threads, no_free_thread, per_worker_reason, running},
 };
 use crate::{app::App, extract::Path, problem::problems};
 
 problems!(ExplainProblems: [Code::UnknownTask]);
-
-/// How many of the tasks that hold a queue's slots, and of the workers that can't run a task, are named.
-const NAMED: usize = 10;
 
 /// Why a task does not run now
 ///
@@ -213,10 +212,4 @@ fn gate_reasons(queue: &QueueConfig, shut: &ShutGate, now: Timestamp) -> Vec<Rea
         reasons.push(Reason::new(slow, message).until(now.after(*wait)));
     }
     reasons
-}
-
-/// Tasks of a queue that run, those of the oldest claims first.
-async fn started(app: &App, queue: &QueueName, limit: usize) -> Result<Vec<Task>> {
-    let filter = TaskFilter { statuses: vec![Status::Started], queue: Some(queue.clone()), ..TaskFilter::default() };
-    Ok(app.engine.list(ListRequest { filter, limit, cursor: None }).await?.tasks)
 }

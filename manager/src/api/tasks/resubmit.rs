@@ -20,11 +20,11 @@ use jobbers_common::{
 };
 
 use crate::{
-    api::dead_letters::{ARCHIVE, begin},
+    api::dead_letters::begin,
     app::App,
-    dead_letters::{ask, held_up_to_date, order::Order},
+    dead_letters::{calls::ask, finding::held_up_to_date, order::Order},
     extract::{Path, Query, WholeRequest},
-    problem::problems,
+    problem::{ARCHIVE, problems},
 };
 
 /// How long to wait while a dead letter is sent.
@@ -56,9 +56,9 @@ pub(crate) async fn resubmit(
     let task = app.engine.get(&id).await?;
     let is_letter = task.as_ref().is_none_or(|task| task.dead_letter && task.status.is_finished());
     if is_letter && app.dead_letters.are_kept() {
-        let archive = match held_up_to_date(&app).await {
+        let archive = match held_up_to_date(&app.dead_letters).await {
             Ok(archive) => archive,
-            Err(elsewhere) => return Ok(elsewhere.answer(&app, request).await),
+            Err(elsewhere) => return Ok(elsewhere.answer(&app.dead_letters, request).await),
         };
         let asked = id.clone();
         if ask(&archive, move |archive| archive.letter(&asked)).await?.is_some() {

@@ -7,8 +7,9 @@ use jobbers_common::{
     task::Task,
 };
 
-use super::NAMED;
 use jobbers_api::explain::{Reason, ReasonCode as C};
+
+use super::holders::NAMED;
 
 /// Which tasks and signals it waits for, and since when; `workflow` ends the sentence.
 pub(super) fn waits(task: &Task, workflow: &str) -> Reason {

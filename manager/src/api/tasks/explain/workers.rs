@@ -2,7 +2,11 @@
 
 use std::slice;
 
-use jobbers_api::{explain::ReasonCode as C, problem::Result, worker::held_since};
+use jobbers_api::{
+    explain::{Reason, ReasonCode as C},
+    problem::Result,
+    worker::held_since,
+};
 use jobbers_common::{
     lifecycle::Status,
     limits::MAX_BATCH,
@@ -13,7 +17,7 @@ use jobbers_common::{
     worker::{RegisteredWorker, WorkerReport, WorkerState},
 };
 
-use super::{NAMED, Reason, started};
+use super::holders::{NAMED, started};
 use crate::app::App;
 
 /// Whether each of the workers that could claim it runs as many tasks of its queue as one worker may.
