@@ -11,6 +11,7 @@
     allow(unused_imports, reason = "some types are named only by the description of others")
 )]
 
+pub mod access_key;
 pub mod audit_log;
 pub mod board;
 pub mod cancel;

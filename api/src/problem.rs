@@ -112,6 +112,8 @@ codes! {
     UnknownOperation = "unknown_operation", NOT_FOUND, "Operation not found";
     /// No role has this name. Create it with POST /roles.
     UnknownRole = "unknown_role", NOT_FOUND, "Role not found";
+    /// No access key has this id. The keys are listed at GET /keys.
+    UnknownKey = "unknown_key", NOT_FOUND, "Access key not found";
     /// No live worker has this id. The workers are listed at GET /workers.
     UnknownWorker = "unknown_worker", NOT_FOUND, "Worker not found";
     /// No schedule has this name. Create it with POST /schedules.
@@ -169,6 +171,8 @@ codes! {
     /// Live workers serve the role, as many as the detail says. Stop them, or say force: they then claim nothing until there
     /// is such a role again.
     RoleInUse = "role_in_use", CONFLICT, "Live workers serve the role";
+    /// The access key signs clients in, so it is not deleted, or it does not any more, so it gets no new secret; the detail says which.
+    KeyState = "key_state", CONFLICT, "The key is not in the state for this";
     /// The rule shares versions with another rule of the task, and neither lies within the other. Change or delete that one
     /// first.
     RulesOverlap = "rules_overlap", CONFLICT, "The rule overlaps another";
@@ -389,6 +393,7 @@ impl From<Error> for Problem {
         let code = match &error {
             Error::UnknownQueue(_) => Code::UnknownQueue,
             Error::UnknownRole(_) => Code::UnknownRole,
+            Error::UnknownKey(_) => Code::UnknownKey,
             Error::UnknownWorker(_) => Code::UnknownWorker,
             Error::UnknownSchedule(_) => Code::UnknownSchedule,
             Error::UnknownWorkflow(_) => Code::UnknownWorkflow,

@@ -27,7 +27,7 @@ pub const AWAY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The default address of a manager.
-const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 
 /// Which manager to talk to, and how to print its answers.
 #[derive(Debug, Clone, Args)]
@@ -64,6 +64,11 @@ impl ManagerArgs {
     /// The manager at this address, if there is one, as the flag names it.
     pub(crate) const fn named(manager: Option<String>) -> Self {
         Self { manager, key_file: None }
+    }
+
+    /// The manager at this address, with the key in a file, if there is one.
+    pub(crate) const fn signed_in(manager: String, key_file: Option<PathBuf>) -> Self {
+        Self { manager: Some(manager), key_file }
     }
 
     /// A client for it.

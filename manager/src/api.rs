@@ -19,6 +19,7 @@ mod audit_log;
 mod boards;
 mod dead_letters;
 mod health;
+mod keys;
 mod leases;
 mod listing;
 mod metrics;
@@ -58,6 +59,7 @@ pub(crate) use self::tasks::submit::check_templates;
         (name = "workflows", description = "Graphs of tasks, submitted, watched and kept as one run"),
         (name = "workers", description = "Who runs tasks"),
         (name = "boards", description = "What clients of MassTasker and TaskStore keep: look, delete, end a lease"),
+        (name = "keys", description = "What clients sign in with"),
         (name = "audit log", description = "Who changed what"),
         (name = "health", description = "Whether all is well"),
     )
@@ -135,6 +137,10 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(workers::resume_matching),
         routes!(workers::drain),
         routes!(workers::resume),
+        routes!(keys::list, keys::create),
+        routes!(keys::get, keys::delete),
+        routes!(keys::rotate),
+        routes!(keys::revoke),
         routes!(audit_log::list),
         routes!(session::begin, session::end),
         routes!(health::live),

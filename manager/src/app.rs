@@ -29,7 +29,7 @@ use jobbers_process::{
 use crate::{
     config::Config as ManagerConfig,
     dead_letters::holding::DeadLetters,
-    doors::failures::Failures,
+    doors::{failures::Failures, last_use::LastUse},
     gauges::{Gauges, Observed},
     ids::Ids,
     known_tasks::{Known, KnownTasks},
@@ -68,6 +68,7 @@ pub(crate) struct App {
     /// The networks of proxies, which are believed whom they ask for.
     pub(crate) proxies: Networks,
     pub(crate) failures: Failures,
+    pub(crate) last_use: LastUse,
     /// The identities of the listeners that speak TLS.
     pub(crate) identities: Vec<Arc<Tls>>,
     /// Cancelled when the manager is about to stop: it is no longer ready then.
@@ -105,6 +106,7 @@ impl App {
             exposures: Vec::new(),
             proxies: config.behind_proxy.clone(),
             failures: Failures::default(),
+            last_use: LastUse::default(),
             identities: Vec::new(),
             leaving: shutdown.leaving.clone(),
             drain: shutdown.drain.clone(),

@@ -2,7 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -257,6 +257,8 @@ pub struct Config {
     pub audit_retention: Duration,
     /// How many changes the audit log has at most; 0 does not limit them.
     pub audit_max_entries: u64,
+    /// The file of the key that is created at the start unless the store has keys; empty for none.
+    pub bootstrap_key_file: String,
     /// Whether each request is written to the log, a line each.
     pub access_log: bool,
     /// Where other managers ask for dead letters; empty is the address listened on.
@@ -363,6 +365,12 @@ impl Config {
     pub fn open_options(&self) -> OpenOptions {
         let tombstones = TombstonePolicy { age: self.tombstone_age, count: self.tombstone_count };
         OpenOptions { tombstones, wait: self.wait_for_store, ..OpenOptions::default() }
+    }
+
+    /// The file of the first access key, if one is named.
+    #[must_use]
+    pub fn bootstrap_key_file(&self) -> Option<&Path> {
+        Some(Path::new(&self.bootstrap_key_file)).filter(|path| !path.as_os_str().is_empty())
     }
 
     /// The file of dead letters; `None` if this manager keeps none.

@@ -32,6 +32,7 @@ use jobbers_common::{
 
 pub(crate) mod failures;
 mod key_text;
+pub(crate) mod last_use;
 mod reach;
 mod requirements;
 pub(crate) mod sessions;
@@ -68,6 +69,10 @@ pub(crate) enum Pass {
     /// A key grants it.
     Key(Signed),
 }
+
+/// The key that signed a request in, in its extensions.
+#[derive(Debug, Clone)]
+pub(crate) struct Signer(pub(crate) Arc<AccessKey>);
 
 /// What a request asks for, and how it may be signed in.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +139,10 @@ impl Doors {
             signed => signed?,
         };
         match signed {
-            Some(signed) => Ok(Pass::Key(signed)),
+            Some(signed) => {
+                app.last_use.note(&app.engine, &signed.key, SystemTime::now().into());
+                Ok(Pass::Key(signed))
+            }
             None if self.needs_keys => Err(Problem::new(Code::KeyRequired, NO_KEY_YET)),
             None => {
                 let sent = headers.get_all(header::AUTHORIZATION).iter();
@@ -151,6 +159,14 @@ impl Pass {
         match self {
             Self::Free | Self::NoKeys(_) => None,
             Self::Key(Signed { key, .. }) => Some(key),
+        }
+    }
+
+    /// The key that signed its client in, for a handler.
+    pub(crate) fn signer(&self) -> Option<Signer> {
+        match self {
+            Self::Free | Self::NoKeys(_) => None,
+            Self::Key(Signed { key, .. }) => Some(Signer(Arc::clone(key))),
         }
     }
 
@@ -342,6 +358,7 @@ mod tests {
             secrets: vec![StoredSecret { digest: text.digest(), created_at: at, expires_at: None }],
             created_at: at,
             created_by: "tests".to_owned(),
+            last_used_at: None,
             expires_at: None,
             revoked_at: None,
         }

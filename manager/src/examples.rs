@@ -24,11 +24,12 @@ struct Answer {
 }
 
 /// The path parameters: the operation's tag, the name, the example.
-const IN_PATHS: [(&str, &str, &str); 9] = [
+const IN_PATHS: [(&str, &str, &str); 10] = [
     ("tasks", "id", "order-7"),
     ("dead letters", "task_id", "order-7"),
     ("queues", "queue", "mail"),
     ("roles", "role", "mailers"),
+    ("keys", "key", "0000000abc"),
     ("schedules", "schedule", "nightly"),
     ("workers", "id", "worker-1"),
     ("workflows", "workflow", "nightly-1"),
@@ -76,6 +77,8 @@ fn body(operation: &str) -> Option<Value> {
         "delete_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "create_queue" | "put_queue" => queue,
         "create_role" | "put_role" => role,
+        "create_key" => json!({"name": "ci", "role": "submitter", "queues": ["mail", "team-a.*"], "expires_in": "90d"}),
+        "rotate_key" => json!({"keep": "1d"}),
         "create_schedule" => schedule,
         "put_schedule" => json!({
             "name": "nightly", "cron": "0 2 * * *", "time_zone": "Europe/Berlin", "overlap": "buffer_one",

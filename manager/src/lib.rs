@@ -39,6 +39,7 @@ mod extract;
 mod gauges;
 mod guard;
 mod ids;
+pub mod keys;
 mod known_parameters;
 mod known_tasks;
 mod leases;

@@ -5,9 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
+    access::AccessKey,
     draft::TaskDraft,
     engine::{Engine, Error, PutMode, Result},
-    name::{QueueName, RoleName},
+    name::{KeyId, QueueName, RoleName},
     queue::{Config, QueueConfig, RoleConfig},
     routing::QueueForbidden,
     task::NewTask,
@@ -118,6 +119,29 @@ impl LiveConfig {
             }
         }
         Err(too_busy())
+    }
+
+    /// Changes an access key as [`Self::alter_role`] changes a role. `alter` returns the key, and what the caller gets beside it.
+    pub(crate) async fn alter_key<T, E: From<Error>>(
+        &self,
+        id: &KeyId,
+        alter: impl Fn(&AccessKey) -> std::result::Result<(AccessKey, T), E>,
+    ) -> std::result::Result<(Arc<AccessKey>, T), E> {
+        for _ in 0..ATTEMPTS {
+            let config = self.fresh().await?;
+            let stored = config.keys.get(id).ok_or_else(|| Error::UnknownKey(id.clone()))?;
+            let (altered, told) = alter(stored)?;
+            match self.engine.put_key(altered, PutMode::Unchanged(AccessKey::clone(stored))).await {
+                Err(Error::Changed(_)) => {}
+                Err(error) => return Err(error.into()),
+                Ok(config) => {
+                    self.adopt(&config);
+                    let key = config.keys.get(id).ok_or_else(|| Error::UnknownKey(id.clone()))?;
+                    return Ok((Arc::clone(key), told));
+                }
+            }
+        }
+        Err(too_busy().into())
     }
 
     /// Reads the configuration again at intervals of `every`, until the manager stops. A store that is down leaves the snapshot

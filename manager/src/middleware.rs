@@ -171,6 +171,9 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
                     if let Some(reach) = pass.reach() {
                         request.extensions_mut().insert(reach);
                     }
+                    if let Some(signer) = pass.signer() {
+                        request.extensions_mut().insert(signer);
+                    }
                     middleware.answer(pass, request, route.as_ref(), &id, next).await
                 }
                 Err(problem) => problem.into_response(),

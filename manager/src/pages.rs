@@ -23,10 +23,12 @@ use axum::{
 };
 
 mod ask;
+mod audit;
 mod done;
 mod errors;
 mod frame;
 mod graph;
+mod keys;
 mod letter;
 mod letters;
 mod manager;
@@ -73,6 +75,9 @@ pub(crate) fn routes(api: Router) -> Router {
         .route("/ui/workflows", get(workflows::list))
         .route("/ui/workflow", get(workflows::show).post(workflows::change))
         .route("/ui/submit", get(submit::show).post(submit::submit))
+        .route("/ui/keys", get(keys::list).post(keys::issue))
+        .route("/ui/key", get(keys::show).post(keys::change))
+        .route("/ui/audit", get(audit::list))
         .route("/ui/manager", get(manager::show))
         .route("/ui/download", get(payload::download))
         .layer(from_fn(sign_in::around))

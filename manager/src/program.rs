@@ -18,6 +18,7 @@ use tracing::Level;
 use crate::{
     ListenError, Listeners,
     config::{Args, Config},
+    keys::{self, BootstrapError},
 };
 
 /// Runs the program, and returns its exit code. Boxed, so that it is compiled with this crate and not again with each program that starts it.
@@ -45,6 +46,7 @@ async fn run_here(args: Args) -> ExitCode {
                 (Some(error), ..) => TelemetryError::exit_code(error),
                 (_, Some(error), _) => exit::of_store(error),
                 (.., Some(ListenError::Tls(_))) => exit::CONFIG,
+                _ if error.is::<BootstrapError>() => exit::CONFIG,
                 _ => exit::UNAVAILABLE,
             };
             fail(code, &error)
@@ -69,12 +71,16 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
     })?;
     logging::init(&args.log).map_err(anyhow::Error::msg)?;
     telemetry.announce();
+    let first = keys::first_key(config.bootstrap_key_file())?;
     let shutdown = Shutdown::on_signals_after(config.shutdown_delay)?;
     site::announce(config.address_file.as_deref());
     let engine = tokio::select! {
         opened = jobbers_engines::open(&config.engine_url, config.open_options()) => opened?,
         () = shutdown.leaving.cancelled() => return Ok(()),
     };
+    if let Some(text) = first {
+        keys::bootstrap(&*engine, text).await?;
+    }
     let listeners = Listeners::bind(&config).await?;
     crate::run(config, engine, listeners, shutdown).await;
     telemetry.shutdown().await;

@@ -11,6 +11,7 @@ use std::{
 use jobbers_manager::{
     ListenError, Listeners,
     config::{ClientArgs, DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, StopArgs, TaskStoreArgs, TlsArgs},
+    keys::{self, BootstrapError},
 };
 use jobbers_process::{
     config::layered,
@@ -130,6 +131,13 @@ impl Args {
     }
 }
 
+fn bootstrap_failed(store: &str, error: BootstrapError) -> Failure {
+    match error {
+        BootstrapError::Store(error) => cant_open(store, &error),
+        wrong => Failure::Config(wrong.to_string()),
+    }
+}
+
 /// Starts all three and waits for a signal.
 ///
 /// # Errors
@@ -140,6 +148,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let telemetry = args.telemetry()?;
     logging::init(&args.log).map_err(Failure::Config)?;
     telemetry.announce();
+    let first = keys::first_key(manager.bootstrap_key_file()).map_err(|error| bootstrap_failed("", error))?;
     let has_worker = worker.is_some();
     let shutdown = on_signals_after(manager.shutdown_delay)?;
     let listeners = bind(&manager).await?;
@@ -151,6 +160,9 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
+    if let Some(text) = first {
+        keys::bootstrap(&*engine, text).await.map_err(|error| bootstrap_failed(&store, error))?;
+    }
     let stack = Stack::start(Plan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;
     let url = reached.url_here(stack.address);
     let _markers = mark(&url, &store, &health.store);

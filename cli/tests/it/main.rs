@@ -23,6 +23,8 @@ mod jobbers;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod printed;
 #[cfg(test)]
 mod programs;

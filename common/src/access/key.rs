@@ -50,6 +50,9 @@ pub struct AccessKey {
     pub created_at: Timestamp,
     /// Who created it.
     pub created_by: String,
+    /// When it was used last, cut down to the hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
     /// From when on it signs no client in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -209,6 +212,7 @@ mod tests {
             secrets: vec![StoredSecret { digest: Digest([7; 32]), created_at: at, expires_at: None }],
             created_at: at,
             created_by: "tests".to_owned(),
+            last_used_at: None,
             expires_at: None,
             revoked_at: None,
         }

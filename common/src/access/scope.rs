@@ -60,6 +60,10 @@ pub enum Scope {
     MetricsRead,
     /// Read the audit log.
     AuditRead,
+    /// Look at access keys.
+    KeysRead,
+    /// Create, rotate, revoke and delete access keys that grant no more than the one it is done with.
+    KeysWrite,
 }
 
 /// A named set of scopes.
@@ -81,9 +85,9 @@ pub enum AccessRole {
 use AccessRole::{Admin, Operator, Submitter, Viewer, Worker};
 use Scope::{
     AuditRead, BoardsControl, BoardsRead, ConfigRead, ConfigWrite, DeadLettersControl, DeadLettersDelete,
-    DeadLettersRead, MetricsRead, QueuesControl, QueuesDelete, QueuesRead, QueuesWrite, SchedulesControl,
-    SchedulesRead, SchedulesWrite, TasksControl, TasksDelete, TasksLease, TasksRead, TasksSubmit, WorkersControl,
-    WorkersRead, WorkflowsControl, WorkflowsDelete, WorkflowsRead, WorkflowsSubmit,
+    DeadLettersRead, KeysRead, KeysWrite, MetricsRead, QueuesControl, QueuesDelete, QueuesRead, QueuesWrite,
+    SchedulesControl, SchedulesRead, SchedulesWrite, TasksControl, TasksDelete, TasksLease, TasksRead, TasksSubmit,
+    WorkersControl, WorkersRead, WorkflowsControl, WorkflowsDelete, WorkflowsRead, WorkflowsSubmit,
 };
 
 /// Every scope, with its name and the roles that have it. [`AccessRole::Admin`] has all.
@@ -115,6 +119,8 @@ const TABLE: &[(Scope, &str, &[AccessRole])] = &[
     (BoardsControl, "boards:control", &[Operator]),
     (MetricsRead, "metrics:read", &[Viewer, Operator]),
     (AuditRead, "audit:read", &[]),
+    (KeysRead, "keys:read", &[]),
+    (KeysWrite, "keys:write", &[]),
 ];
 
 impl Scope {
@@ -204,7 +210,8 @@ mod tests {
     #[test]
     fn a_viewer_reads_everything_and_changes_nothing() {
         for scope in Scope::all() {
-            assert_eq!(Viewer.has(scope), scope.is_read() && scope != AuditRead, "{scope}");
+            let is_for_admins = matches!(scope, AuditRead | KeysRead);
+            assert_eq!(Viewer.has(scope), scope.is_read() && !is_for_admins, "{scope}");
             assert!(!Viewer.has(scope) || Operator.has(scope), "an operator also has {scope}");
             assert!(Admin.has(scope));
         }

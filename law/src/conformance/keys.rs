@@ -21,6 +21,7 @@ fn key(id: &str) -> AccessKey {
         secrets: vec![StoredSecret { digest: Digest([0xa5; 32]), created_at: at, expires_at: None }],
         created_at: at,
         created_by: "tests".to_owned(),
+        last_used_at: None,
         expires_at: None,
         revoked_at: None,
     }
@@ -54,6 +55,7 @@ pub async fn a_key_is_read_as_it_was_written(f: Fixture) {
         secrets: vec![secret(0, None), secret(0xff, Some(at))],
         queues: vec!["mail".parse().unwrap(), "team-a.*".parse().unwrap()],
         tasks: vec!["*".parse().unwrap()],
+        last_used_at: Some(at),
         expires_at: Some(at),
         revoked_at: Some(at),
         ..key(ID)

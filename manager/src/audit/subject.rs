@@ -2,8 +2,10 @@
 //!
 //! Both are read around the change. Of two changes of one object at the same moment, either may show the other's.
 
-use jobbers_api::problem::Result;
-use jobbers_common::name::{QueueName, RoleName, ScheduleName};
+use std::time::SystemTime;
+
+use jobbers_api::{access_key::KeyView, problem::Result};
+use jobbers_common::name::{KeyId, QueueName, RoleName, ScheduleName};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -17,6 +19,7 @@ pub(super) enum Subject {
     Role(RoleName),
     Routing,
     Schedule(ScheduleName),
+    Key(KeyId),
 }
 
 impl Subject {
@@ -27,6 +30,7 @@ impl Subject {
             ("routing", _) => Some(Self::Routing),
             ("queues", Some(name)) => QueueName::new(name).ok().map(Self::Queue),
             ("roles", Some(name)) => RoleName::new(name).ok().map(Self::Role),
+            ("keys", Some(id)) => KeyId::new(id).ok().map(Self::Key),
             ("schedules", Some(name)) => ScheduleName::new(name).ok().map(Self::Schedule),
             _ => None,
         }
@@ -39,6 +43,10 @@ impl Subject {
             Self::Role(name) => app.live.fresh().await?.roles.get(name).and_then(value),
             Self::Schedule(name) => {
                 app.engine.schedule(name).await?.and_then(|stored| schedule(&stored.entry.schedule))
+            }
+            Self::Key(id) => {
+                let view = |key| KeyView::of(key, SystemTime::now().into());
+                app.live.fresh().await?.keys.get(id).and_then(|key| value(&view(key)))
             }
             Self::Routing => {
                 let routes = &app.live.fresh().await?.routes;

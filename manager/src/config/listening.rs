@@ -47,6 +47,10 @@ pub struct ClientArgs {
     #[arg(long, env = "MANAGER_BEHIND_PROXY", value_name = "CIDR", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind_proxy: Vec<Network>,
+    /// A file with the text of an access key of the role admin, which is created at the start unless the store has keys
+    #[arg(long, env = "JOBBERS_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap_key_file: Option<String>,
 }
 
 /// A listener, as far as it matters who reaches it.

@@ -34,6 +34,8 @@ pub(super) enum Did {
     Submitted,
     RunCancelled,
     RunRetried,
+    KeyRevoked,
+    KeyDeleted,
 }
 
 impl Did {
@@ -87,6 +89,10 @@ impl Did {
             Self::RunCancelled => {
                 (format!("Workflow {name} is being cancelled with all its tasks."), named("jobbers workflow cancel"))
             }
+            Self::KeyRevoked => {
+                ("The key is revoked: it signs no client in any more.".to_owned(), named("jobbers keys revoke"))
+            }
+            Self::KeyDeleted => (format!("Key {name} is deleted."), named("jobbers keys delete")),
             Self::RunRetried => {
                 (format!("What did not complete of workflow {name} runs again."), named("jobbers workflow retry"))
             }

@@ -32,7 +32,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 ];
 
 /// The pages of the navigation, with their addresses.
-const PLACES: [(&str, &str); 9] = [
+const PLACES: [(&str, &str); 11] = [
     ("Overview", ""),
     ("Tasks", "tasks"),
     ("Dead letters", "letters"),
@@ -41,6 +41,8 @@ const PLACES: [(&str, &str); 9] = [
     ("Schedules", "schedules"),
     ("Workflows", "workflows"),
     ("Submit", "submit"),
+    ("Keys", "keys"),
+    ("Audit log", "audit"),
     ("Manager", "manager"),
 ];
 

@@ -31,6 +31,7 @@ pub(crate) async fn create(engine: &dyn Engine, role: Option<AccessRole>, scopes
         secrets: vec![StoredSecret { digest: text.digest(), created_at: at, expires_at: None }],
         created_at: at,
         created_by: "tests".to_owned(),
+        last_used_at: None,
         expires_at: None,
         revoked_at: None,
     };

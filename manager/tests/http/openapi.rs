@@ -5,25 +5,34 @@ use std::{
     path::Path,
 };
 
-use jobbers_common::board::When;
+use jobbers_common::{
+    access::{AccessKey, AccessRole},
+    board::When,
+    engine::PutMode,
+    name::KeyId,
+    time::Timestamp,
+};
+use jobbers_manager::KeyText;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     boards,
     dead_letters::{Bench, bench},
+    keys::create,
     registry::register,
-    server::Server,
+    server::{Server, soon},
 };
 
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 80] = [
+const OPERATIONS: [&str; 86] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
+    "DELETE /keys/{key}",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",
@@ -44,6 +53,8 @@ const OPERATIONS: [&str; 80] = [
     "GET /dead-letter-queue/{task_id}/history",
     "GET /health/live",
     "GET /health/ready",
+    "GET /keys",
+    "GET /keys/{key}",
     "GET /metrics",
     "GET /queues",
     "GET /queues/{queue}",
@@ -67,6 +78,9 @@ const OPERATIONS: [&str; 80] = [
     "POST /boards/{board}/tasks/{revision}/release",
     "POST /dead-letter-queue/resubmit",
     "POST /dependencies",
+    "POST /keys",
+    "POST /keys/{key}/revoke",
+    "POST /keys/{key}/rotate",
     "POST /leases",
     "POST /leases/extend",
     "POST /leases/return",
@@ -357,6 +371,17 @@ async fn prepare(bench: &Bench, operation: &str) {
     }
 }
 
+/// The key that the examples speak of, and one to do it with.
+async fn prepare_keys(bench: &Bench, operation: &str) -> KeyText {
+    let (text, admin) = create(&*bench.engine, Some(AccessRole::Admin), &[]).await;
+    let id = KeyId::new("0000000abc").unwrap();
+    let revoked_at = (operation == "delete_key").then(|| Timestamp::from_micros(1));
+    let example = AccessKey { id, name: "ci".to_owned(), revoked_at, ..admin };
+    bench.engine.put_key(example, PutMode::Create).await.unwrap();
+    soon(async { while bench.get("/queues").await.status != 401 {} }).await;
+    text
+}
+
 #[tokio::test]
 async fn every_example_is_taken_by_a_running_manager() {
     let described = document(&Server::start().await).await;
@@ -369,7 +394,11 @@ async fn every_example_is_taken_by_a_running_manager() {
             }
             let bench = bench().await;
             prepare(&bench, id).await;
-            let answer = bench.send(example_request(&bench, method, path, operation)).await;
+            let mut request = example_request(&bench, method, path, operation);
+            if path.starts_with("/keys") {
+                request = request.bearer_auth(prepare_keys(&bench, id).await.as_str());
+            }
+            let answer = bench.send(request).await;
             assert!(answer.status.is_success(), "{method} {path}: {} {}", answer.status, answer.text);
             if answer.headers.get("content-type").is_some_and(|it| it == "application/json") {
                 let body = lasting(answer.json());
@@ -397,6 +426,7 @@ fn lasting(value: Value) -> Value {
         Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, lasting(value))).collect(),
         Value::Array(items) => items.into_iter().map(lasting).collect(),
         Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => "2026-11-26T09:30:00Z".into(),
+        Value::String(text) if text.starts_with("jb_") => "jb_0000000abc_…".into(),
         Value::String(text) if text.parse::<ulid::Ulid>().is_ok() => "01KAZ3V5Q8XJ4M6N2P7R9S0T1W".into(),
         Value::String(text) if text.len() > 12 && text.parse::<u64>().is_ok() => "1795406275123456".into(),
         Value::Number(number) if number.as_u64().is_some_and(|number| number > 1_000_000_000_000) => {

@@ -101,6 +101,54 @@ async fn a_page_leads_to_the_sign_in_and_from_there_back() {
 }
 
 #[tokio::test]
+async fn keys_are_issued_and_ended_at_the_pages_and_the_audit_log_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), quick(config(&folder))).await;
+    let (admin, _) = create(&*server.engine, Some(AccessRole::Admin), &[]).await;
+    soon(async { while server.get("/queues").await.status != 401 {} }).await;
+    let cookie = sign_in(&server, &admin).await;
+    let token = token_of(&open(&server, &cookie, "/ui/keys").await);
+    let send = async |path: &str, fields: &str| {
+        let sent = form(&server, path, &format!("csrf={token}&{fields}")).header("cookie", &cookie);
+        unfollowed(sent).await
+    };
+    let fields = "act=create&name=%3Cci%3E&role=viewer&queues=mail%2C+team-a.*&tasks=&expires_in=90d";
+    let page = send("/ui/keys", fields).await;
+    assert_eq!((page.status.as_u16(), page.headers["cache-control"].to_str().unwrap()), (200, "no-store"));
+    let text = |page: &Answer| {
+        let (_, rest) = page.text.split_once("<pre>").unwrap();
+        rest.split('<').next().unwrap().parse::<KeyText>().unwrap()
+    };
+    let made = text(&page);
+    let listed = open(&server, &cookie, "/ui/keys").await.text;
+    assert!(listed.contains("&lt;ci&gt;") && listed.contains("queues mail, team-a.*"), "{listed}");
+    assert!(!listed.contains("jb_"), "no text is shown again");
+    let at = format!("/ui/key?id={}", made.id());
+    for (fields, words) in [("act=rotate&keep=soon", "duration"), ("act=rotate&keep=", "duration")] {
+        let refused = send(&at, fields).await;
+        assert!(refused.status == 422 && refused.text.contains(words), "{fields}: {}", refused.text);
+    }
+    let rotated = send(&at, "act=rotate&keep=1h").await;
+    assert!(rotated.status == 200 && text(&rotated) != made && text(&rotated).id() == made.id());
+    let revoked = send(&at, "act=revoke").await;
+    assert_eq!(revoked.status, 303);
+    let shown = open(&server, &cookie, &format!("{at}&did=key_revoked")).await.text;
+    assert!(shown.contains("signs no client in any more") && shown.contains("revoked"), "{shown}");
+    assert_eq!(send(&at, "act=delete").await.status, 303);
+    assert_eq!(open(&server, &cookie, &at).await.status, 404);
+    let logged = async || open(&server, &cookie, "/ui/audit").await.text;
+    soon(async { while !logged().await.contains("delete_key") {} }).await;
+    let log = logged().await;
+    for words in ["create_key", "rotate_key", "revoke_key", "&lt;ci&gt;", "before and after", "page"] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    assert!(!log.contains("jb_"), "no text is logged");
+    let none = open(&server, &cookie, "/ui/audit?operation=purge_queue").await.text;
+    assert!(none.contains("No change matches."), "{none}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn the_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
     let (server, key, _) = locked().await;
     let body = json!({"key": key.as_str()});

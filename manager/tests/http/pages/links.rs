@@ -11,7 +11,7 @@ use crate::server::Answer;
 const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
-const REACHED: [&str; 16] = [
+const REACHED: [&str; 18] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task",
@@ -28,6 +28,8 @@ const REACHED: [&str; 16] = [
     "/ui/workflows",
     "/ui/workflow",
     "/ui/submit",
+    "/ui/keys",
+    "/ui/audit",
 ];
 
 pub(super) async fn every_link_of_every_page_leads_somewhere(site: Site) {
