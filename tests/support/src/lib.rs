@@ -14,6 +14,7 @@ pub mod effects;
 pub mod fault_proxy;
 pub mod program;
 pub mod prometheus;
+pub mod redis_fleet;
 pub mod redis_server;
 pub mod shims;
 pub mod small_disk;
