@@ -78,17 +78,28 @@ pub mod workflows;
 pub use self::fixture::*;
 use jobbers_common::engine::{Outcome, SettleAnswer, Settlement};
 
-/// One test per case of one group.
+/// One test per case of one group. Attributes of the tests may follow `open` in brackets.
 #[macro_export]
 macro_rules! conformance_group {
     ($open:ident, $group:ident: $($case:ident)*) => {
+        $crate::conformance_group!($open [], $group: $($case)*);
+    };
+    ($open:ident $attributes:tt, $group:ident: $($case:ident)*) => {
         mod $group {
-            $(
-                #[tokio::test]
-                async fn $case() {
-                    $crate::conformance::$group::$case(super::$open().await).await;
-                }
-            )*
+            $($crate::conformance_case!($attributes $open $group $case);)*
+        }
+    };
+}
+
+/// The test of one case.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_case {
+    ([$(#[$attribute:meta])*] $open:ident $group:ident $case:ident) => {
+        #[tokio::test]
+        $(#[$attribute])*
+        async fn $case() {
+            $crate::conformance::$group::$case(super::$open().await).await;
         }
     };
 }

@@ -1,11 +1,11 @@
 //! The list of all cases but those of boards. A new case is added here.
 
-/// Every case of the law, each as a test. `open` is an `async fn() -> Fixture`.
+/// Every case of the law, each as a test. `open` is an `async fn() -> Fixture`. Attributes of the tests may follow it.
 #[macro_export]
 macro_rules! conformance_suite {
-    ($open:ident) => {
-        $crate::conformance_of_tasks!($open);
-        $crate::conformance_of_stores!($open);
+    ($open:ident $(, $(#[$attribute:meta])+)?) => {
+        $crate::conformance_of_tasks!($open [$($(#[$attribute])+)?]);
+        $crate::conformance_of_stores!($open [$($(#[$attribute])+)?]);
     };
 }
 
@@ -13,8 +13,8 @@ macro_rules! conformance_suite {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_of_tasks {
-    ($open:ident) => {
-        $crate::conformance_group!($open, submit:
+    ($open:ident $attributes:tt) => {
+        $crate::conformance_group!($open $attributes, submit:
             a_submitted_task_is_stored_as_it_was_given
             numbers_and_bytes_come_back_unchanged
             a_batch_is_answered_in_order
@@ -39,7 +39,7 @@ macro_rules! conformance_of_tasks {
             revisions_grow
             many_submitters_of_one_id_make_one_task
         );
-        $crate::conformance_group!($open, moving:
+        $crate::conformance_group!($open $attributes, moving:
             what_waits_moves_and_keeps_its_order
             a_moved_task_is_what_it_was
             what_runs_or_is_over_stays
@@ -47,7 +47,7 @@ macro_rules! conformance_of_tasks {
             a_moved_task_can_be_cancelled_purged_replaced_and_listed
             a_move_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open, unique:
+        $crate::conformance_group!($open $attributes, unique:
             a_key_is_held_until_its_task_is_over
             however_a_task_ends_its_key_is_free
             a_batch_with_a_duplicate_is_refused_as_a_whole
@@ -74,7 +74,7 @@ macro_rules! conformance_of_tasks {
             many_submitters_of_one_key_make_one_task
             a_key_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open, dependencies:
+        $crate::conformance_group!($open $attributes, dependencies:
             a_task_waits_for_all_its_predecessors_and_is_released_once
             tasks_of_one_batch_may_wait_for_each_other_in_any_order
             an_abort_goes_from_successor_to_successor
@@ -101,7 +101,7 @@ macro_rules! conformance_of_tasks {
             a_full_queue_counts_what_waits_for_others
             a_graph_of_divisors_in_pieces_runs_in_order
         );
-        $crate::conformance_group!($open, fan_in:
+        $crate::conformance_group!($open $attributes, fan_in:
             a_task_waits_for_all_of_many
             a_task_that_waits_for_many_that_are_over_goes_by_their_ends
             a_task_that_waited_for_many_and_ended_is_waited_with_no_more
@@ -112,7 +112,7 @@ macro_rules! conformance_of_tasks {
             tasks_of_a_batch_wait_for_many_of_it
             signals_from_outside_time_out_after_the_last_of_many
         );
-        $crate::conformance_group!($open, spontaneous:
+        $crate::conformance_group!($open $attributes, spontaneous:
             a_spontaneous_task_ends_once_its_predecessors_have
             one_that_waits_for_nothing_ends_at_once
             one_goes_by_the_policies_of_its_edges
@@ -121,7 +121,7 @@ macro_rules! conformance_of_tasks {
             one_is_cancelled_deleted_around_and_restored
             one_with_a_time_of_its_own_is_refused
         );
-        $crate::conformance_group!($open, added_dependencies:
+        $crate::conformance_group!($open $attributes, added_dependencies:
             a_ready_task_with_a_new_edge_waits_again
             a_waiting_task_waits_for_the_new_edge_too
             a_scheduled_task_keeps_its_time
@@ -136,7 +136,7 @@ macro_rules! conformance_of_tasks {
             an_end_that_is_still_to_be_signalled_is_not_that_of_a_new_edge
             a_task_with_a_new_edge_can_be_cancelled_replaced_and_purged
         );
-        $crate::conformance_group!($open, parents:
+        $crate::conformance_group!($open $attributes, parents:
             a_task_reads_how_its_predecessors_ended
             a_predecessor_that_is_added_later_is_shown_and_held
             a_result_outlives_its_task_until_its_successor_is_over
@@ -146,7 +146,7 @@ macro_rules! conformance_of_tasks {
             a_page_of_predecessors_is_bounded
             many_predecessors_are_let_go_in_pieces
         );
-        $crate::conformance_group!($open, signals:
+        $crate::conformance_group!($open $attributes, signals:
             a_task_waits_for_its_signals_and_each_counts_once
             a_signal_that_the_task_does_not_wait_for_is_refused
             signals_and_tasks_are_waited_for_together
@@ -163,7 +163,7 @@ macro_rules! conformance_of_tasks {
             a_task_with_signals_may_wait_for_further_tasks
             signals_beyond_their_bounds_are_refused
         );
-        $crate::conformance_group!($open, work:
+        $crate::conformance_group!($open $attributes, work:
             a_claimed_task_is_not_claimed_twice
             a_claim_hands_over_everything
             tasks_are_claimed_first_come_first_served
@@ -182,7 +182,7 @@ macro_rules! conformance_of_tasks {
             a_cycle_settles_before_it_claims
             attempts_are_counted
         );
-        $crate::conformance_group!($open, settle:
+        $crate::conformance_group!($open $attributes, settle:
             every_outcome_moves_a_task_as_the_table_says
             a_completed_task_keeps_its_result
             a_completed_task_lets_its_parameters_go
@@ -209,14 +209,14 @@ macro_rules! conformance_of_tasks {
             a_task_settled_twice_in_one_cycle_is_refused
             a_large_batch_is_settled_at_once
         );
-        $crate::conformance_group!($open, spans:
+        $crate::conformance_group!($open $attributes, spans:
             the_span_of_an_attempt_is_handed_to_the_next
             a_span_and_a_heartbeat_are_in_nobody_s_way
             a_span_outlives_its_task_s_end
             a_replacement_knows_of_no_span
             a_span_that_is_none_is_refused
         );
-        $crate::conformance_group!($open, lease:
+        $crate::conformance_group!($open $attributes, lease:
             an_extended_lease_does_not_expire
             a_lease_is_renewed_by_its_worker_alone
             a_lease_that_ran_out_can_be_renewed_until_it_is_reclaimed
@@ -235,12 +235,12 @@ macro_rules! conformance_of_tasks {
             progress_out_of_bounds_is_refused_and_changes_nothing
             extending_nothing_is_fine
         );
-        $crate::conformance_group!($open, recovery:
+        $crate::conformance_group!($open $attributes, recovery:
             poison_among_many_is_found_soon_and_holds_nothing_up
             long_tasks_run_again_soon_after_three_kills_of_their_node
             a_task_that_kills_its_worker_late_is_found
         );
-        $crate::conformance_group!($open, suspicion:
+        $crate::conformance_group!($open $attributes, suspicion:
             tasks_lost_together_are_suspects_and_none_is_blamed
             a_first_loss_isolates_nothing
             a_worker_starts_few_suspects_at_a_time
@@ -262,7 +262,7 @@ macro_rules! conformance_of_tasks {
             a_suspect_waits_for_its_limits_like_any_other
             a_task_sent_again_from_the_start_is_fresh
         );
-        $crate::conformance_group!($open, cancel:
+        $crate::conformance_group!($open $attributes, cancel:
             a_submitted_task_is_cancelled_at_once
             a_scheduled_task_is_cancelled_at_once
             a_running_task_is_told
@@ -275,7 +275,7 @@ macro_rules! conformance_of_tasks {
             a_cancelled_task_is_not_claimed
             a_cancel_request_ends_with_its_task
         );
-        $crate::conformance_group!($open, dead:
+        $crate::conformance_group!($open $attributes, dead:
             a_task_that_fails_for_good_leaves_a_full_copy
             a_copy_has_large_parameters_too
             only_what_is_to_be_kept_is_put_on_the_outbox
@@ -308,7 +308,7 @@ macro_rules! conformance_of_tasks {
             a_duty_is_given_back
             a_duty_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open, limits:
+        $crate::conformance_group!($open $attributes, limits:
             no_more_run_than_max_concurrent
             a_worker_that_settles_may_claim_the_slot_in_the_same_cycle
             a_slot_comes_back_when_its_lease_ends
@@ -333,7 +333,7 @@ macro_rules! conformance_of_tasks {
             many_submitters_at_once_do_not_exceed_max_length
             a_queue_made_again_starts_from_nothing
         );
-        $crate::conformance_group!($open, refusals:
+        $crate::conformance_group!($open $attributes, refusals:
             a_refused_kind_is_left_to_others_at_its_place
             a_refusal_holds_for_its_queue_and_its_version
             what_was_set_aside_is_claimed_in_its_order
@@ -349,7 +349,7 @@ macro_rules! conformance_of_tasks {
             a_claim_that_refuses_too_much_is_invalid
             delays_of_give_backs_are_time_in_the_queue
         );
-        $crate::conformance_group!($open, gates:
+        $crate::conformance_group!($open $attributes, gates:
             no_more_of_a_key_run_than_its_limit
             a_task_without_a_key_has_no_limit_by_key
             a_key_without_a_limit_changes_nothing
@@ -383,7 +383,7 @@ macro_rules! conformance_of_tasks {
             a_queue_made_again_remembers_no_gate
             limits_by_key_and_by_task_that_make_no_sense_are_refused
         );
-        $crate::conformance_group!($open, bytes:
+        $crate::conformance_group!($open $attributes, bytes:
             a_queue_takes_in_no_more_bytes_than_may_wait
             a_queue_that_limits_bytes_fills_no_other
             what_takes_the_place_of_another_counts_by_what_it_adds
@@ -394,7 +394,7 @@ macro_rules! conformance_of_tasks {
             many_submitters_at_once_do_not_exceed_max_bytes
             a_queue_of_bytes_made_again_starts_from_nothing
         );
-        $crate::conformance_group!($open, intake:
+        $crate::conformance_group!($open $attributes, intake:
             what_is_over_the_rate_is_refused_and_told_when_to_come_back
             a_batch_goes_in_when_all_of_it_may
             a_batch_over_the_burst_never_goes_in
@@ -407,7 +407,7 @@ macro_rules! conformance_of_tasks {
             a_queue_made_again_takes_in_anew
             a_rate_of_nothing_is_refused
         );
-        $crate::conformance_group!($open, look:
+        $crate::conformance_group!($open $attributes, look:
             an_unknown_task_is_none
             every_task_is_listed_exactly_once
             a_list_has_sections

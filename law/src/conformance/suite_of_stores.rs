@@ -4,8 +4,8 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_of_stores {
-    ($open:ident) => {
-        $crate::conformance_group!($open, keep:
+    ($open:ident $attributes:tt) => {
+        $crate::conformance_group!($open $attributes, keep:
             due_tasks_are_promoted_in_the_order_they_became_due
             promotion_is_bounded
             reclaiming_is_bounded
@@ -24,7 +24,7 @@ macro_rules! conformance_of_stores {
             a_purge_is_bounded
             nothing_is_left_of_pruned_tasks
         );
-        $crate::conformance_group!($open, tombstones:
+        $crate::conformance_group!($open $attributes, tombstones:
             a_pruned_task_of_a_chosen_id_is_remembered
             a_remembered_id_with_another_body_is_a_conflict
             a_remembered_id_can_be_used_again_by_a_replacement
@@ -33,9 +33,9 @@ macro_rules! conformance_of_stores {
             expired_tombstones_are_swept_away
             a_pruned_task_made_anew_is_remembered_no_more
         );
-        $crate::conformance_group!($open, graphs: random_graphs_run_to_their_end);
-        $crate::conformance_group!($open, wide_sequence: random_wide_fan_outs_end_as_those_of_the_model);
-        $crate::conformance_group!($open, deleting_tasks:
+        $crate::conformance_group!($open $attributes, graphs: random_graphs_run_to_their_end);
+        $crate::conformance_group!($open $attributes, wide_sequence: random_wide_fan_outs_end_as_those_of_the_model);
+        $crate::conformance_group!($open $attributes, deleting_tasks:
             a_task_that_does_not_run_is_deleted_and_leaves_nothing
             a_running_task_is_not_deleted_and_that_is_said
             what_waited_only_for_deleted_tasks_is_deleted_too
@@ -46,7 +46,7 @@ macro_rules! conformance_of_stores {
             what_was_set_aside_or_failed_is_deleted_as_well
             a_deletion_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open, tries:
+        $crate::conformance_group!($open $attributes, tries:
             expiries_give_backs_and_retries_use_up_tries
             a_task_of_one_try_runs_at_most_once
             a_lease_on_which_nothing_began_uses_up_no_try
@@ -57,7 +57,7 @@ macro_rules! conformance_of_stores {
             a_cancel_wins_over_the_last_try
             a_task_that_is_sent_again_from_the_start_has_its_tries_again
         );
-        $crate::conformance_group!($open, expiry:
+        $crate::conformance_group!($open $attributes, expiry:
             a_task_that_is_asked_for_too_late_is_dropped_and_never_runs
             a_task_is_run_until_it_expires
             nothing_expires_that_was_leased_once
@@ -73,12 +73,12 @@ macro_rules! conformance_of_stores {
             an_expired_task_uses_up_no_slot_of_a_limit
             an_expiry_is_part_of_the_submission
         );
-        $crate::conformance_group!($open, audit:
+        $crate::conformance_group!($open $attributes, audit:
             an_audit_of_a_sound_store_finds_nothing
             a_repair_of_a_sound_store_changes_nothing
             an_audit_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open, arrange:
+        $crate::conformance_group!($open $attributes, arrange:
             a_new_store_has_a_default_queue_and_role
             a_change_of_one_queue_copies_no_other
             a_queue_is_created_replaced_and_deleted
@@ -103,7 +103,7 @@ macro_rules! conformance_of_stores {
             a_drain_is_seen_by_the_next_cycle
             a_catalogue_is_kept_for_its_time
         );
-        $crate::conformance_group!($open, audit_log:
+        $crate::conformance_group!($open $attributes, audit_log:
             a_change_is_logged_and_then_its_outcome
             logged_changes_are_read_in_their_order_in_pages
             a_change_logged_twice_is_one
@@ -114,19 +114,19 @@ macro_rules! conformance_of_stores {
             many_changes_at_once_are_all_logged
             what_is_logged_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open, keys:
+        $crate::conformance_group!($open $attributes, keys:
             a_key_is_created_replaced_and_deleted
             a_key_is_read_as_it_was_written
             a_key_that_changed_meanwhile_is_not_overwritten
             a_key_that_is_not_valid_is_refused
             a_change_of_a_key_raises_the_version_and_one_of_nothing_does_not
         );
-        $crate::conformance_group!($open, sessions:
+        $crate::conformance_group!($open $attributes, sessions:
             a_session_lasts_until_its_end
             a_session_that_is_ended_does_not_come_back
             of_too_many_sessions_those_that_end_first_are_forgotten
         );
-        $crate::conformance_group!($open, queues:
+        $crate::conformance_group!($open $attributes, queues:
             a_created_queue_works_with_the_default_settings
             a_queue_created_twice_is_one_queue
             created_queues_are_no_configuration
@@ -141,7 +141,7 @@ macro_rules! conformance_of_stores {
             a_page_goes_on_after_a_queue_that_was_deleted
             a_created_queue_is_in_every_walk
         );
-        $crate::conformance_group!($open, deleting:
+        $crate::conformance_group!($open $attributes, deleting:
             a_queue_that_changed_meanwhile_is_not_deleted
             a_change_between_two_calls_of_a_deletion_stops_it
             of_a_change_and_a_deletion_at_once_one_is_refused
@@ -149,7 +149,7 @@ macro_rules! conformance_of_stores {
             a_role_that_workers_serve_is_deleted_by_force_only
             of_a_worker_that_comes_and_a_deletion_at_once_one_is_first
         );
-        $crate::conformance_group!($open, wake:
+        $crate::conformance_group!($open $attributes, wake:
             a_submission_wakes_a_waiting_worker
             a_worker_whose_claim_took_all_there_was_is_woken
             a_worker_with_little_room_left_keeps_no_other_asleep
@@ -172,7 +172,7 @@ macro_rules! conformance_of_stores {
             every_task_of_a_batch_ends_its_awaiting
             awaiting_gives_up_in_time
         );
-        $crate::conformance_group!($open, schedules:
+        $crate::conformance_group!($open $attributes, schedules:
             a_schedule_is_kept_as_it_was_put
             a_schedule_that_changed_meanwhile_stays
             schedules_are_listed_page_by_page
@@ -190,7 +190,7 @@ macro_rules! conformance_of_stores {
             the_latest_run_is_cancelled_where_that_is_asked_for
             a_refused_task_cancels_nothing
         );
-        $crate::conformance_group!($open, schedules_of_workflows:
+        $crate::conformance_group!($open $attributes, schedules_of_workflows:
             a_schedule_of_a_workflow_is_kept_as_it_was_put
             a_slot_is_fired_with_its_workflow
             a_slot_of_a_workflow_is_fired_once_whoever_repeats_it
@@ -199,7 +199,7 @@ macro_rules! conformance_of_stores {
             the_latest_workflow_is_cancelled_where_that_is_asked_for
             a_step_changes_nothing_if_the_latest_workflow_changed_meanwhile
         );
-        $crate::conformance_group!($open, workflows:
+        $crate::conformance_group!($open $attributes, workflows:
             a_run_is_kept_as_it_was_put
             a_run_that_changed_meanwhile_stays
             runs_are_listed_by_age_and_state_page_by_page
@@ -210,7 +210,7 @@ macro_rules! conformance_of_stores {
             the_statuses_of_many_tasks_are_answered_in_their_order
             a_run_is_due_when_a_task_of_it_is_sent_again_or_replaced
         );
-        $crate::conformance_group!($open, backup:
+        $crate::conformance_group!($open $attributes, backup:
             a_restored_task_is_what_it_was
             a_restored_task_waits_for_its_signals
             a_restored_queue_keeps_its_order
@@ -231,14 +231,14 @@ macro_rules! conformance_of_stores {
             a_restored_task_is_promoted_in_time
             what_no_store_holds_is_not_restored
         );
-        $crate::conformance_group!($open, backup_boards:
+        $crate::conformance_group!($open $attributes, backup_boards:
             a_restored_board_is_what_it_was
             revisions_go_on_behind_those_of_a_restored_board
             restoring_a_board_again_changes_nothing
             a_restored_task_wakes_those_who_wait_for_its_group
             what_no_board_holds_is_not_restored
         );
-        $crate::conformance_group!($open, sequence:
+        $crate::conformance_group!($open $attributes, sequence:
             random_operations_answer_as_the_model_does
         );
     };
