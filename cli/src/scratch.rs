@@ -186,6 +186,7 @@ mod tests {
         for (url, shown) in [
             ("redis://me:s3@cret@host:6379/1", "redis://host:6379/1"),
             ("redis+unix:///run/s", "redis+unix:///run/s"),
+            ("redis+sentinel://me:secret@a,b:7000/main", "redis+sentinel://a,b:7000/main"),
             ("sqlite://./a@b.db", "sqlite://./a@b.db"),
         ] {
             assert_eq!(without_login(url), shown);

@@ -34,7 +34,8 @@ const SAY_AGAIN: Duration = Duration::from_secs(30);
 /// meter, as that is now.
 ///
 /// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`, `?reserve_bytes=N`), `sqlite::memory:` (this process
-/// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`. The features
+/// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`,
+/// `redis+sentinel://HOST,HOST/NAME[/DB]`, `redis+cluster://HOST,HOST`, all but the socket also with `rediss` for TLS. The features
 /// `sqlite` and `redis` decide which of them the program contains.
 ///
 /// # Errors
@@ -63,6 +64,9 @@ async fn open_now(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("sqlite") => open_sqlite(url, options).await,
         Some("redis" | "rediss" | "redis+unix" | "unix") => open_redis(url, options).await,
+        Some("redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster") => {
+            open_redis(url, options).await
+        }
         _ => Err(Error::Config(format!(
             "{} is not the address of a store: write sqlite://PATH or redis://HOST:PORT",
             beginning(url)

@@ -1,10 +1,11 @@
-//! Redis behind [`Engine`]: one server, many machines.
+//! Redis behind [`Engine`]: one primary, many machines.
 //!
 //! Each verb is one call of one script (`redis/scripts`), which is one atomic step. `redis/kernel/keys.rs` lists what each key
 //! holds, and `redis/kernel/layout.rs` the layout of the strings. The engine's own state is only its connections and the
 //! waiting callers of this process; any number of engines work on one store side by side.
 //!
-//! It deliberately supports no Redis Cluster yet, though every key already carries a shard's hash tag, and no Sentinel.
+//! It follows its primary wherever Sentinels or a Cluster move it (`server/primary.rs`). It deliberately uses one slot of
+//! a Cluster only: every key carries the hash tag of the only shard.
 //! Start reading at `redis/verbs/work.rs` and `redis/scripts/verbs/cycle.lua`: the worker's loop.
 
 use std::{sync::Arc, time::Duration};
@@ -38,7 +39,9 @@ use tokio::time::timeout;
 
 use self::{
     boards::calls::Lines,
-    server::{address::Address, awaited_tasks::LOOK_AGAIN_SOON, store::Store},
+    server::{
+        address::Address, awaited_tasks::LOOK_AGAIN_SOON, following::follow_primary, primary::Primary, store::Store,
+    },
     verbs::submit::Submitter,
 };
 use crate::{options::OpenOptions, pieces};
@@ -72,10 +75,23 @@ impl RedisEngine {
     /// newer version, [`Error::Unavailable`](jobbers_common::engine::Error::Unavailable) if the server does not answer.
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let store = Arc::new(Store::open(Address::parse(url)?, options).await?);
+        follow_primary(&store);
         let submitter = Submitter::start(Arc::clone(&store));
         let board_lines = Lines::start(&store);
         Ok(Self { store, submitter, board_lines })
     }
+}
+
+/// A client for the server that takes the writes of the store at `url`: for what is no verb of a store, as measuring a bare
+/// server.
+///
+/// # Errors
+/// As [`RedisEngine::open`]; the store itself may be missing.
+pub async fn primary(url: &str) -> Result<redis::Client> {
+    let Address { client, directory, .. } = Address::parse(url)?;
+    let primary = Primary::open(directory, client).await?;
+    let client = primary.lead().client.clone();
+    Ok(client)
 }
 
 #[async_trait]

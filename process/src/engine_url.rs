@@ -22,7 +22,7 @@ pub fn without_password(url: &str) -> String {
     };
     let query = query.map(|query| {
         let shown = query.split('&').map(|pair| match pair.split_once('=') {
-            Some((key @ ("pass" | "password"), _)) => format!("{key}=***"),
+            Some((key @ ("pass" | "password" | "sentinel_password"), _)) => format!("{key}=***"),
             _ => pair.to_owned(),
         });
         format!("?{}", shown.collect::<Vec<_>>().join("&"))
@@ -40,6 +40,10 @@ mod tests {
             ("redis://me:s3@cret@host:6379/1", "redis://me:***@host:6379/1"),
             ("redis://:secret@host", "redis://:***@host"),
             ("redis+unix:///run/redis.sock?db=1&pass=secret", "redis+unix:///run/redis.sock?db=1&pass=***"),
+            (
+                "redis+sentinel://me:s3cret@a,b:7000/main/1?sentinel_password=secret",
+                "redis+sentinel://me:***@a,b:7000/main/1?sentinel_password=***",
+            ),
             ("unix:///run/redis.sock?password=a=b&db=1", "unix:///run/redis.sock?password=***&db=1"),
         ] {
             assert_eq!(without_password(url), shown);

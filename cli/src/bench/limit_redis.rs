@@ -34,7 +34,8 @@ struct Keys {
 pub(super) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: usize) -> Result<Limits> {
     let message = format!(r#"{{"id":"{}","name":"{NOOP}","parameters":{parameters}}}"#, ulid::Ulid::generate());
     let payload = message.as_bytes();
-    let keys = Keys { queue: format!("{prefix}:bare:queue"), flight: format!("{prefix}:bare:flight") };
+    // With the tag of a store's keys, so that a Cluster has them in one slot.
+    let keys = Keys { queue: format!("{prefix}:{{0}}:bare:queue"), flight: format!("{prefix}:{{0}}:bare:flight") };
     let connection = connect(url).await?;
     let round_trip_ms = round_trip(connection.clone(), 2_000, Duration::ZERO).await?;
     let submit_one = push_singly(connection.clone(), &keys, payload, tasks.min(20_000) / 4).await?;
@@ -58,7 +59,8 @@ pub(super) async fn idle_round_trip_ms(connection: &MultiplexedConnection) -> Re
 
 pub(super) async fn connect(url: &str) -> Result<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
-    Ok(redis::Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?)
+    let client = jobbers_engines::redis::primary(url).await?;
+    Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
 async fn round_trip(mut connection: MultiplexedConnection, count: usize, pause: Duration) -> Result<f64> {

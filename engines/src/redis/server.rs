@@ -1,4 +1,4 @@
-//! The way to one server: its address, its connections, and the callers that wait for its messages.
+//! The way to the server: its address, its connections, and the callers that wait for its messages.
 
 pub(super) mod address;
 pub(super) mod awaited_tasks;
@@ -7,8 +7,10 @@ pub(super) mod connection_health;
 pub(super) mod connection_probe;
 pub(super) mod cycles;
 pub(super) mod failure;
+pub(super) mod following;
 pub(super) mod line;
 pub(super) mod notifications;
 pub(super) mod pressure;
+pub(super) mod primary;
 pub(super) mod store;
 pub(super) mod tls;

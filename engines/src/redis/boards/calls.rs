@@ -29,11 +29,11 @@ use crate::redis::{
         values::time,
     },
     server::{
-        address::ANSWER_WITHIN,
         cycles::Slots,
         failure::malformed,
         line::{Line, Request},
         pressure::{self, TASK_BYTES},
+        primary::node::ANSWER_WITHIN,
         store::Store,
     },
 };

@@ -107,6 +107,11 @@ pub(crate) fn shard(prefix: &str) -> String {
     format!("{prefix}:{{0}}:")
 }
 
+/// The key of the layout's version, which every store has.
+pub(crate) fn schema(shard: &str) -> String {
+    format!("{shard}schema")
+}
+
 /// The key of the definitions of workflows, which no script reads: they may be large.
 pub(crate) fn definitions(shard: &str) -> String {
     format!("{shard}workflows:definitions")

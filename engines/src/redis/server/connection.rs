@@ -5,56 +5,60 @@
 //! last one also receives the messages of [`super::notifications`].
 //!
 //! The `redis` crate connects again after a connection breaks. A connection that leads to a replica, or that gets no
-//! answers although the server can be reached, does not break: all lanes together leave it for a new one.
-//! `connection_probe.rs` decides when.
+//! answers although the server can be reached, does not break: all lanes together leave it for a new one, and send again
+//! what was under way. `connection_probe.rs` decides when, and `primary.rs` knows the server to go to.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use jobbers_common::engine::{Error, Result};
 use parking_lot::Mutex;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, RedisResult, ServerErrorKind, Value,
+    Client, Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    select,
+    time::{Instant, error::Elapsed, sleep, timeout},
+};
 use tracing::warn;
 
 use super::{
-    address::ANSWER_WITHIN,
     connection_health::ConnectionHealth,
-    failure::{is_demoted, is_passing, silent, translate},
+    failure::{is_busy, is_demoted, is_redirection, moving, silent, translate},
     notifications::Notifications,
+    primary::{
+        Primary,
+        node::{ANSWER_WITHIN, CONNECT_WITHIN},
+    },
 };
 use crate::redis::kernel::script::Script;
 
 /// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(2_500);
+const PATIENCE: Duration = Duration::from_millis(2_500);
 /// The same when it has been away for longer than that, so that callers get the error soon. Above the pause between two
 /// attempts to connect, so that a server that is back is found.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(400);
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(400);
+/// Silence after which a call that its caller gave up starts a test connection; where the store can move, any call. Far
+/// above the time of an answer, and below the time a worker waits for the renewal of a lease.
+pub(crate) const SUSPICIOUS: Duration = Duration::from_secs(1);
+/// How often a connection to a server that can be left for another is tried again before its calls learn why it fails.
+const FEW_ATTEMPTS: usize = 1;
 
 /// Makes a command. Its argument is whether an earlier sending may have been carried out.
 pub(crate) type Build<'a> = &'a (dyn Fn(bool) -> Cmd + Send + Sync);
 
 /// One connection that is restored by itself, shared by all callers.
 pub(crate) struct Lane {
-    pub(crate) client: Client,
+    /// The server it leads to.
+    pub(crate) primary: Arc<Primary>,
     config: ConnectionManagerConfig,
     current: Mutex<Current>,
     /// Receives the messages that the server pushes, if this lane listens.
     notifications: Option<Arc<Notifications>>,
     /// The channels to subscribe to, on every connection.
     channels: Mutex<Vec<String>>,
-    /// How often a server was left, by any lane of the store.
-    pub(crate) departures: Arc<AtomicU64>,
     /// What the calls have learned about the server.
     pub(crate) health: Arc<Mutex<ConnectionHealth>>,
 }
@@ -64,26 +68,6 @@ struct Current {
     manager: ConnectionManager,
     /// How often a server had been left when it was made.
     departures: u64,
-}
-
-/// Connects once, to learn why connecting fails: a lane retries without giving a reason.
-pub(crate) async fn try_out(client: &Client) -> Result<()> {
-    let config =
-        AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(ANSWER_WITHIN));
-    let connected = client.get_multiplexed_async_connection_with_config(&config).await;
-    connected.map(drop).map_err(|error| {
-        if error.is_timeout() && matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
-            return Error::unavailable(format!(
-                "no TLS with the Redis server within {PATIENCE:?}: is this its port for TLS?"
-            ));
-        }
-        translate(&error)
-    })
-}
-
-/// Leaves the server of the connection that was made after this number of departures, unless that was done already.
-pub(crate) fn leave(departures: &AtomicU64, connected: u64) -> bool {
-    departures.compare_exchange(connected, connected + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
 fn manager(client: &Client, config: &ConnectionManagerConfig) -> Result<ConnectionManager> {
@@ -99,26 +83,23 @@ async fn subscribe(mut manager: ConnectionManager, channels: &[String]) -> Resul
 
 impl Lane {
     /// A lane that connects at its first use. `notifications` receives the messages that the server pushes. Lanes that
-    /// share `departures` leave a server together.
-    pub(crate) fn new(
-        client: Client,
-        departures: Arc<AtomicU64>,
-        notifications: Option<Arc<Notifications>>,
-    ) -> Result<Self> {
+    /// share `primary` leave a server together.
+    pub(crate) fn new(primary: Arc<Primary>, notifications: Option<Arc<Notifications>>) -> Result<Self> {
         let mut config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(ANSWER_WITHIN))
-            .set_connection_timeout(Some(PATIENCE))
+            .set_connection_timeout(Some(CONNECT_WITHIN))
             .set_min_delay(FIRST_PAUSE)
             .set_max_delay(LONGEST_PAUSE)
-            // It retries for ever; each call gives up by its own limit.
-            .set_number_of_retries(usize::MAX);
+            // To a server that stays, it retries for ever: each call gives up by its own limit. It would never stop to
+            // try one that was left.
+            .set_number_of_retries(if primary.can_move() { FEW_ATTEMPTS } else { usize::MAX });
         if let Some(notifications) = &notifications {
             config = config.set_push_sender(Arc::clone(notifications)).set_automatic_resubscription();
         }
-        let manager = manager(&client, &config)?;
-        let current = Mutex::new(Current { manager, departures: departures.load(Ordering::SeqCst) });
+        let lead = primary.lead().clone();
+        let current = Mutex::new(Current { manager: manager(&lead.client, &config)?, departures: lead.departures });
         let (channels, health) = (Mutex::default(), Arc::default());
-        Ok(Self { client, config, current, notifications, channels, departures, health })
+        Ok(Self { primary, config, current, notifications, channels, health })
     }
 
     /// Subscribes to channels, now and on each later connection.
@@ -153,21 +134,19 @@ impl Lane {
         loop {
             let (manager, connected) = self.connection();
             under_way.connected = connected;
-            let failure: Error = match timeout(bound, send(manager, script, &command)).await {
-                Ok(Ok(value)) => {
+            let failure = match self.answer(timeout(bound, send(manager, script, &command)), connected).await {
+                None => {
+                    bound = ANSWER_WITHIN.saturating_sub(start.elapsed()).max(LITTLE_PATIENCE);
+                    command = build(true);
+                    continue;
+                }
+                Some(Ok(Ok(value))) => {
                     self.health.lock().note_answer();
                     return Ok(value);
                 }
-                Ok(Err(error)) if is_passing(&error) => {
-                    if is_demoted(&error) {
-                        leave(&self.departures, connected);
-                    } else if error.is_timeout() {
-                        self.look(connected);
-                    }
-                    translate(&error)
-                }
-                Ok(Err(error)) => return Err(translate(&error)),
-                Err(_) => {
+                Some(Ok(Err(error))) if self.primary.is_passing(&error) => self.handle_passing(&error, connected),
+                Some(Ok(Err(error))) => return Err(translate(&error)),
+                Some(Err(_)) => {
                     self.health.lock().down_since.get_or_insert(start);
                     self.look(connected);
                     return Err(self.health.lock().obstacle.clone().unwrap_or_else(|| silent(bound)));
@@ -176,12 +155,54 @@ impl Lane {
             self.health.lock().down_since.get_or_insert(start);
             bound = patience.saturating_sub(start.elapsed() + pause);
             if bound.is_zero() {
-                return Err(failure);
+                // Where the store can move, the search for the primary knows more than this call.
+                let why = self.health.lock().obstacle.clone().filter(|_| self.primary.can_move());
+                return Err(why.unwrap_or(failure));
             }
-            sleep(pause).await;
+            select! {
+                () = sleep(pause) => {}
+                () = self.primary.left(connected) => {}
+            }
             pause = (pause * 2).min(LONGEST_PAUSE);
             command = build(true);
         }
+    }
+
+    /// Waits for the answer to a call; `None` if the connection is left before: the call is worth sending again at once.
+    /// Where the store can move, silence makes it look for the primary.
+    async fn answer(
+        &self,
+        sent: impl Future<Output = Result<RedisResult<Value>, Elapsed>>,
+        connected: u64,
+    ) -> Option<Result<RedisResult<Value>, Elapsed>> {
+        let (mut sent, mut left) = (pin!(sent), pin!(self.primary.left(connected)));
+        if self.primary.can_move() {
+            select! {
+                biased;
+                answer = &mut sent => return Some(answer),
+                () = &mut left => return None,
+                () = sleep(SUSPICIOUS) => self.look(connected),
+            }
+        }
+        select! {
+            biased;
+            answer = sent => Some(answer),
+            () = left => None,
+        }
+    }
+
+    /// Handles an error that may be over soon. Returns the caller's error, for when it is not.
+    fn handle_passing(&self, error: &RedisError, connected: u64) -> Error {
+        if self.primary.can_move() {
+            if !is_busy(error) {
+                self.look(connected);
+            }
+        } else if is_demoted(error) {
+            self.primary.leave(connected);
+        } else if error.is_timeout() {
+            self.look(connected);
+        }
+        if is_redirection(error) { moving(error) } else { translate(error) }
     }
 
     /// How long to try while the server is known to be away; `None` while it is not.
@@ -198,13 +219,13 @@ impl Lane {
 
     /// The connection to use, and how often a server had been left when it was made.
     pub(crate) fn connection(&self) -> (ConnectionManager, u64) {
-        let departures = self.departures.load(Ordering::SeqCst);
         let mut current = self.current.lock();
-        if current.departures < departures {
-            current.departures = departures;
-            match manager(&self.client, &self.config) {
+        let lead = self.primary.lead();
+        if current.departures < lead.departures {
+            current.departures = lead.departures;
+            match manager(&lead.client, &self.config) {
                 Ok(manager) => {
-                    self.listen(manager.clone(), departures);
+                    self.listen(manager.clone(), lead.departures);
                     current.manager = manager;
                 }
                 Err(error) => warn!(%error, "no new connection can be made"),
@@ -216,12 +237,12 @@ impl Lane {
     /// Subscribes a new connection to the channels, however long that takes, or until that connection is left as well.
     /// Callers that waited meanwhile may have missed a message.
     fn listen(&self, manager: ConnectionManager, connected: u64) {
-        let (channels, notifications, departures) =
-            (self.channels.lock().clone(), self.notifications.clone(), Arc::downgrade(&self.departures));
+        let (channels, notifications, primary) =
+            (self.channels.lock().clone(), self.notifications.clone(), Arc::downgrade(&self.primary));
         let Some(notifications) = notifications.filter(|_| !channels.is_empty()) else { return };
         notifications.awaited.set_deaf(true);
         tokio::spawn(async move {
-            let is_in_use = || departures.upgrade().is_some_and(|it| it.load(Ordering::SeqCst) == connected);
+            let is_in_use = || primary.upgrade().is_some_and(|primary| primary.departures() == connected);
             let mut pause = FIRST_PAUSE;
             while is_in_use() {
                 match subscribe(manager.clone(), &channels).await {

@@ -17,16 +17,17 @@ pub(crate) fn translate(error: &RedisError) -> Error {
         "MISCONF" => Error::unavailable(format!("Redis can't write to its disk and takes nothing in: {detail}")),
         "LOADING" => Error::unavailable("Redis is loading its data"),
         "BUSY" => Error::unavailable("Redis is busy with a script"),
-        code @ ("CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN") => {
+        code @ ("CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN" | "NOREPLICAS") => {
             Error::unavailable(format!("Redis says {code}: {detail}"))
         }
         code @ ("NOAUTH" | "WRONGPASS" | "NOPERM") => {
             Error::Config(format!("Redis refuses the login: {code} {detail}"))
         }
-        "MOVED" | "ASK" | "CROSSSLOT" => {
-            Error::Config("this is a node of a Redis Cluster; clusters are not supported yet".to_owned())
-        }
-        "ERR" if detail.starts_with("DB index") => {
+        "MOVED" | "ASK" | "CROSSSLOT" => Error::Config(
+            "this is a node of a Redis Cluster: write redis+cluster://HOST:PORT, with more nodes after a comma"
+                .to_owned(),
+        ),
+        "ERR" if detail.starts_with("DB index") || detail.starts_with("SELECT is not allowed") => {
             Error::Config(format!("the database does not exist on the Redis server: {detail}"))
         }
         "ERR" if detail.starts_with("unknown command") => {
@@ -57,14 +58,38 @@ fn mistrust(error: &RedisError) -> Option<&rustls::Error> {
 
 /// Whether the connection or the server is only away for a moment, so that the same call is worth repeating.
 pub(crate) fn is_passing(error: &RedisError) -> bool {
-    let server =
-        matches!(error.code().unwrap_or_default(), "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN");
+    let server = matches!(
+        error.code().unwrap_or_default(),
+        "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN" | "NOREPLICAS"
+    );
     server || is_demoted(error) || error.is_io_error() || error.is_connection_dropped() || error.is_connection_refusal()
 }
 
 /// Whether the server has become a replica. A connection to it stays so; a new one may lead to the new primary.
 pub(crate) fn is_demoted(error: &RedisError) -> bool {
     error.code() == Some("READONLY")
+}
+
+/// Whether a node of a Cluster answered that another node has the slot, or is about to have it.
+pub(crate) fn is_redirection(error: &RedisError) -> bool {
+    matches!(error.code(), Some("MOVED" | "ASK"))
+}
+
+/// Host and port of the node that has the slot now. The host is empty where the node does not know its name.
+pub(crate) fn moved_to(error: &RedisError) -> Option<(&str, u16)> {
+    let (place, _slot) = error.redirect_node().filter(|_| error.code() == Some("MOVED"))?;
+    let (host, port) = place.rsplit_once(':')?;
+    Some((host, port.parse().ok()?))
+}
+
+/// Whether the server only has to finish something: another server would not answer the call sooner.
+pub(crate) fn is_busy(error: &RedisError) -> bool {
+    matches!(error.code(), Some("BUSY" | "ASK" | "TRYAGAIN" | "NOREPLICAS"))
+}
+
+/// The error of a call while the slot of the store moves to another node.
+pub(crate) fn moving(error: &RedisError) -> Error {
+    Error::unavailable(format!("the Redis Cluster is moving this store to another node: {error}"))
 }
 
 /// The error of a call without an answer.

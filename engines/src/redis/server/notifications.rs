@@ -42,6 +42,8 @@ struct Sleeper {
 pub(crate) struct Notifications {
     sleepers: Mutex<HashMap<String, Sleeper>>,
     pub(crate) awaited: AwaitedTasks,
+    /// Notified when the connection on which messages arrive breaks.
+    pub(crate) disconnected: Notify,
 }
 
 impl Notifications {
@@ -52,6 +54,7 @@ impl Notifications {
             (PushKind::Disconnection, _) => {
                 self.awaited.set_deaf(true);
                 self.tell_all();
+                self.disconnected.notify_one();
             }
             // Messages may have been missed until now.
             (PushKind::Subscribe, Some(Value::Int(channels))) if *channels >= CHANNELS => {

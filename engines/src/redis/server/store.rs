@@ -16,12 +16,7 @@ use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use ulid::Ulid;
 
-use super::{
-    address::Address,
-    connection::{Lane, try_out},
-    cycles::Cycles,
-    notifications::Notifications,
-};
+use super::{address::Address, connection::Lane, cycles::Cycles, notifications::Notifications, primary::Primary};
 use crate::{
     options::{OpenOptions, announce},
     redis::kernel::{
@@ -65,14 +60,13 @@ impl Store {
     /// Connects, and creates the store if it is new and that is allowed.
     pub(crate) async fn open(address: Address, options: OpenOptions) -> Result<Self> {
         let shown = address.shown();
-        let Address { client, prefix } = address;
-        try_out(&client).await?;
+        let Address { client, directory, prefix } = address;
+        let primary = Arc::new(Primary::open(directory, client).await?);
         let notifications = Arc::new(Notifications::default());
-        let (hearing, departures) = (Arc::clone(&notifications), Arc::default());
         let store = Self {
-            bulk: Lane::new(client.clone(), Arc::clone(&departures), None)?,
-            work: Lane::new(client.clone(), Arc::clone(&departures), None)?,
-            leases: Lane::new(client, departures, Some(hearing))?,
+            bulk: Lane::new(Arc::clone(&primary), None)?,
+            work: Lane::new(Arc::clone(&primary), None)?,
+            leases: Lane::new(primary, Some(Arc::clone(&notifications)))?,
             notifications,
             shard: shard(&prefix),
             address: shown,

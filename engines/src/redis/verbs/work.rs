@@ -27,7 +27,7 @@ use crate::redis::{
         values::{micros, status_of, time, write_payload},
     },
     read::look,
-    server::{address::ANSWER_WITHIN, failure::malformed, store::Store},
+    server::{failure::malformed, primary::node::ANSWER_WITHIN, store::Store},
 };
 
 /// Runs one cycle. If a frozen server runs a claim after its caller stopped waiting, the claim leases nothing, because

@@ -1,0 +1,168 @@
+//! Asks Sentinels where the primary is.
+//!
+//! They may disagree while one of them is cut off. The answer with the highest epoch counts, as among Sentinels: each
+//! failover raises it.
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use jobbers_common::engine::{Error, Result};
+use redis::{Client, Cmd, RedisError, RedisResult};
+use tokio::time::timeout;
+
+use super::{
+    greeting::{Mode, greet},
+    node::{ASK_WITHIN, Node, client_at, connect},
+};
+use crate::redis::server::failure::translate;
+
+/// How long to wait for further answers once half of the Sentinels have answered.
+const FURTHER_ANSWERS: Duration = Duration::from_millis(50);
+
+/// The Sentinels of one primary.
+#[derive(Debug)]
+pub(crate) struct Sentinels {
+    nodes: Vec<Node>,
+    /// The primary's name among them.
+    name: String,
+    /// How to connect to a primary.
+    like: Client,
+    /// The highest epoch that was answered.
+    epoch: AtomicU64,
+}
+
+/// What a Sentinel answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    epoch: u64,
+    place: (String, u16),
+}
+
+impl Sentinels {
+    /// Sentinels that call the primary `name`. `like` is a client whose login, database and certificates the primary
+    /// takes.
+    pub(crate) fn new(sentinels: Vec<Client>, name: String, like: Client) -> Self {
+        Self { nodes: sentinels.into_iter().map(Node::new).collect(), name, like, epoch: AtomicU64::new(0) }
+    }
+
+    /// The primary's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The Sentinels, each as `HOST:PORT`.
+    pub(crate) fn places(&self) -> Vec<String> {
+        self.nodes.iter().map(Node::name).collect()
+    }
+
+    /// Finds the primary, and verifies that it is one.
+    ///
+    /// # Errors
+    /// If no Sentinel answers, if they do not know the name, or if the server that they name is no primary now.
+    pub(crate) async fn find(&self) -> Result<Client> {
+        let (host, port) = self.named().await?;
+        let client = client_at(&self.like, &host, port)?;
+        let reached = async {
+            let mut connection = connect(&client, ASK_WITHIN, ASK_WITHIN).await?;
+            greet(&mut connection).await
+        };
+        let greeting = reached.await.map_err(|error| self.unreachable(&format!("{host}:{port}"), &error))?;
+        greeting.expect(Mode::Single, &client)?;
+        if greeting.is_replica() {
+            return Err(Error::unavailable(format!(
+                "the Sentinels name {host}:{port} as the primary {}, and it is a replica now",
+                self.name
+            )));
+        }
+        Ok(client)
+    }
+
+    /// Host and port of the server that the Sentinels name.
+    ///
+    /// # Errors
+    /// As [`Sentinels::find`].
+    pub(crate) async fn named(&self) -> Result<(String, u16)> {
+        let mut answers: FuturesUnordered<_> = self.nodes.iter().map(|sentinel| self.ask(sentinel)).collect();
+        let (mut named, mut problem): (Vec<Named>, Option<Error>) = (Vec::new(), None);
+        loop {
+            let is_enough = named.len() >= self.nodes.len().div_ceil(2);
+            // Each question has a bound of its own.
+            let within = if is_enough { FURTHER_ANSWERS } else { 3 * ASK_WITHIN };
+            match timeout(within, answers.next()).await {
+                Ok(Some(Ok(answer))) => named.push(answer),
+                Ok(Some(Err(error))) if matches!(error, Error::Config(_)) || problem.is_none() => problem = Some(error),
+                Ok(Some(Err(_))) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+        let have_all_answered = named.len() == self.nodes.len();
+        let Some(latest) = named.into_iter().max_by_key(|answer| answer.epoch) else {
+            return Err(problem.unwrap_or_else(|| Error::unavailable("no Sentinel answers")));
+        };
+        // One that was cut off may still name a primary of the past. All of them may have been set up again.
+        if latest.epoch < self.epoch.load(Ordering::SeqCst) && !have_all_answered {
+            return Err(Error::unavailable("the Sentinels that answer have missed the last failover"));
+        }
+        self.epoch.store(latest.epoch, Ordering::SeqCst);
+        Ok(latest.place)
+    }
+
+    async fn ask(&self, sentinel: &Node) -> Result<Named> {
+        let question = |verb: &str| -> Cmd {
+            let mut question = redis::cmd("SENTINEL");
+            question.arg(verb).arg(&self.name);
+            question
+        };
+        let place: RedisResult<Option<(String, u16)>> = sentinel.ask(&question("GET-MASTER-ADDR-BY-NAME")).await;
+        let Some(place) = place.map_err(|error| explain(sentinel, &error))? else {
+            return Err(self.unknown_name(sentinel).await);
+        };
+        // A login without permission to ask for the epoch still learns the primary.
+        let fields: RedisResult<HashMap<String, String>> = sentinel.ask(&question("MASTER")).await;
+        let epoch = fields.ok().and_then(|fields| fields.get("config-epoch")?.parse().ok());
+        Ok(Named { epoch: epoch.unwrap_or_default(), place })
+    }
+
+    async fn unknown_name(&self, sentinel: &Node) -> Error {
+        let mut question = redis::cmd("SENTINEL");
+        question.arg("MASTERS");
+        let known: Vec<HashMap<String, String>> = sentinel.ask(&question).await.unwrap_or_default();
+        let known: Vec<String> = known.into_iter().filter_map(|mut fields| fields.remove("name")).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let (place, name) = (sentinel.name(), &self.name);
+        Error::Config(format!("the Sentinel {place} knows no primary {name}; those that it knows: {known}"))
+    }
+
+    fn unreachable(&self, place: &str, error: &RedisError) -> Error {
+        match translate(error) {
+            config @ Error::Config(_) => config,
+            error => Error::unavailable(format!(
+                "{place}, which the Sentinels name as the primary {}, can't be reached: {error}",
+                self.name
+            )),
+        }
+    }
+}
+
+/// The error of a Sentinel.
+fn explain(sentinel: &Node, error: &RedisError) -> Error {
+    let place = sentinel.name();
+    let detail = error.detail().unwrap_or_default();
+    match error.code().unwrap_or_default() {
+        "NOAUTH" | "WRONGPASS" | "NOPERM" => Error::Config(format!(
+            "the Sentinel {place} refuses the login: {detail}; its own login goes into the address as \
+             ?sentinel_user=USER&sentinel_password=PASSWORD"
+        )),
+        "ERR" if detail.starts_with("unknown command") => {
+            Error::Config(format!("{place} is no Sentinel: Sentinels mostly listen on port 26379, and servers on 6379"))
+        }
+        _ => match translate(error) {
+            config @ Error::Config(_) => config,
+            error => Error::unavailable(format!("the Sentinel {place} can't be asked: {error}")),
+        },
+    }
+}
