@@ -41,6 +41,8 @@ mod examples;
 #[cfg(test)]
 mod executions;
 #[cfg(test)]
+mod failovers;
+#[cfg(test)]
 mod fronts;
 #[cfg(test)]
 mod full_disk;

@@ -67,6 +67,11 @@ impl Stack {
         Self::with(tempfile::tempdir().unwrap(), redis.url(), Some(redis))
     }
 
+    /// A store that is there already.
+    pub(crate) fn at(url: &str) -> Self {
+        Self::with(tempfile::tempdir().unwrap(), url.to_owned(), None)
+    }
+
     fn with(folder: TempDir, url: String, redis: Option<RedisServer>) -> Self {
         let effects = Effects::at(folder.path().join("effects"));
         Self { folder, url, redis, effects }

@@ -1,0 +1,201 @@
+//! The primary of the store is replaced under load: by an operator, by a crash, or because it is frozen. Clients submit all
+//! the time and keep a ledger of what was acknowledged.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use jobbers_test_support::{
+    api::Api,
+    redis_fleet::{FleetKind, RedisFleet},
+    redis_server::{Persistence, RedisOptions},
+    wait::until,
+};
+use reqwest::StatusCode;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::stack::{Manager, Stack, all_ids};
+
+/// How soon after another primary was chosen a task is accepted.
+const BACK_WITHIN: Duration = Duration::from_secs(5);
+/// A replica may lack what was acknowledged so shortly before it took over.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+/// A pause between two submissions of a client.
+const EVERY: Duration = Duration::from_millis(5);
+const CLIENTS: usize = 2;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why another server becomes the primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Planned,
+    Killed,
+    Frozen,
+}
+
+/// What clients were acknowledged, with the time of the answer.
+#[derive(Debug, Default)]
+struct Ledger {
+    acknowledged: Mutex<BTreeMap<String, Instant>>,
+    refused: Mutex<Vec<Instant>>,
+    is_over: AtomicBool,
+}
+
+/// Submits one task after the other, each once: a task that was refused is not sent again.
+async fn submit_on_and_on(api: Api, client: usize, ledger: Arc<Ledger>) {
+    let mut pace = tokio::time::interval(EVERY);
+    for n in 0.. {
+        pace.tick().await;
+        if ledger.is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        let id = format!("c{client}-{n}");
+        let answer = api.post("/tasks", &json!({"id": id, "name": "note"})).await;
+        if answer.status.is_success() {
+            ledger.acknowledged.lock().unwrap().insert(id, Instant::now());
+        } else {
+            assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.body);
+            assert!(answer.retry_after.is_some(), "{}", answer.body);
+            ledger.refused.lock().unwrap().push(Instant::now());
+        }
+    }
+}
+
+/// Clients that submit under load.
+struct Clients {
+    ledger: Arc<Ledger>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Clients {
+    fn of(manager: &Manager) -> Self {
+        let ledger = Arc::new(Ledger::default());
+        let submit = |client| tokio::spawn(submit_on_and_on(manager.api.clone(), client, Arc::clone(&ledger)));
+        let clients = (0..CLIENTS).map(submit).collect();
+        Self { ledger, clients }
+    }
+
+    /// Waits for so many more acknowledged tasks.
+    async fn more(&self, tasks: usize) {
+        let until_now = self.ledger.acknowledged.lock().unwrap().len();
+        until(PATIENCE, "tasks are acknowledged", async || {
+            (self.ledger.acknowledged.lock().unwrap().len() >= until_now + tasks).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits for a task that is acknowledged after a time.
+    async fn acknowledged_after(&self, time: Instant) -> Instant {
+        until(PATIENCE, "a task is acknowledged", async || {
+            self.ledger.acknowledged.lock().unwrap().values().copied().filter(|at| *at > time).min()
+        })
+        .await
+    }
+
+    async fn end(self) -> Arc<Ledger> {
+        self.ledger.is_over.store(true, Ordering::SeqCst);
+        for client in self.clients {
+            client.await.unwrap();
+        }
+        self.ledger
+    }
+}
+
+/// A failover under load, and what it cost.
+async fn fail_over_under_load(kind: FleetKind, cause: Cause) {
+    let options = RedisOptions { persistence: Persistence::EverySecond, ..RedisOptions::default() };
+    let mut fleet = RedisFleet::start(kind, &options).await;
+    let stack = Stack::at(&fleet.url());
+    let manager = stack.manager().await;
+    let _workers = [stack.worker().await, stack.worker().await];
+    let clients = Clients::of(&manager);
+    clients.more(100).await;
+    fleet.followed().await;
+    let before = fleet.primary().unwrap();
+    let began_at = Instant::now();
+    match cause {
+        Cause::Planned => fleet.fail_over().await,
+        Cause::Killed => fleet.kill_9(before),
+        Cause::Frozen => fleet.freeze(before),
+    }
+    fleet.primary_other_than(before).await;
+    let chosen_at = Instant::now();
+    let back_at = clients.acknowledged_after(chosen_at).await;
+    assert!(back_at - chosen_at < BACK_WITHIN, "{kind:?}, {cause:?}: back after {:?}", back_at - chosen_at);
+    if cause == Cause::Frozen {
+        fleet.thaw(before);
+    }
+    clients.more(100).await;
+    let ledger = clients.end().await;
+    let stored = all_ids(&manager.api, "/tasks?").await;
+    let (mut lost, mut longest) = (Vec::new(), Duration::ZERO);
+    let mut last = None;
+    for (id, at) in ledger.acknowledged.lock().unwrap().iter() {
+        if !stored.contains(id) {
+            lost.push(*at);
+        }
+    }
+    let mut times: Vec<Instant> = ledger.acknowledged.lock().unwrap().values().copied().collect();
+    times.sort_unstable();
+    for at in &times {
+        longest = longest.max(last.map_or(Duration::ZERO, |last| *at - last));
+        last = Some(*at);
+    }
+    for id in &stored {
+        assert_eq!(manager.api.finished(id).await["status"], "completed", "{kind:?}, {cause:?}: {id}");
+    }
+    let mut runs = BTreeSet::new();
+    for run in stack.effects.all() {
+        assert!(runs.insert((run.event.clone(), run.task.clone(), run.fence)), "a fence was given twice: {run:?}");
+    }
+    let examined = stack.examined().await;
+    // A replica that was asked for takes over when it has everything; others may lack the last writes.
+    if kind == FleetKind::Cluster && cause == Cause::Planned {
+        assert!(lost.is_empty(), "{kind:?}, {cause:?}: {} were lost", lost.len());
+    }
+    let are_last = lost.iter().all(|at| *at + LAST_WRITES > began_at && *at <= chosen_at + LAST_WRITES);
+    assert!(are_last, "{kind:?}, {cause:?}: {} of those lost were not the last writes", lost.len());
+    let (acknowledged, refused, gap) = (times.len(), ledger.refused.lock().unwrap().len(), longest.as_secs_f64());
+    println!(
+        "| {kind:?} | {cause:?} | {acknowledged} | {} | {refused} | {gap:.2} | {:.2} |",
+        lost.len(),
+        (back_at - chosen_at).as_secs_f64()
+    );
+    println!("{examined}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_sentinels_a_planned_failover_is_followed() {
+    fail_over_under_load(FleetKind::Sentinels, Cause::Planned).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_sentinels_a_primary_that_crashed_is_left() {
+    fail_over_under_load(FleetKind::Sentinels, Cause::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_sentinels_a_frozen_primary_is_left() {
+    fail_over_under_load(FleetKind::Sentinels, Cause::Frozen).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_cluster_a_planned_failover_loses_nothing() {
+    fail_over_under_load(FleetKind::Cluster, Cause::Planned).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_cluster_a_primary_that_crashed_is_left() {
+    fail_over_under_load(FleetKind::Cluster, Cause::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_cluster_a_frozen_primary_is_left() {
+    fail_over_under_load(FleetKind::Cluster, Cause::Frozen).await;
+}
