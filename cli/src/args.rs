@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, audit, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain, export,
-    import, keys, list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status, submit, top,
-    up, workers, workflow,
+    active, apply, audit, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain,
+    export, import, keys, list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status,
+    submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -86,6 +86,8 @@ pub enum Command {
     /// List access keys, which clients of managers sign in with; create, rotate and revoke them
     #[command(alias = "key")]
     Keys(keys::Args),
+    /// Make queues, roles, routes and schedules what a file says
+    Apply(apply::Args),
     /// List queues, and steer them
     #[command(alias = "queue")]
     Queues(queues::Args),

@@ -1,6 +1,7 @@
 //! The commands, a file each: their flags, what they ask, and how they show the answer.
 
 pub mod active;
+pub mod apply;
 pub mod audit;
 #[cfg(feature = "bench")]
 pub mod bench;

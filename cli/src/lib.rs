@@ -64,6 +64,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Export(args) => commands::export::run(&args).await,
         Command::Import(args) => commands::import::run(&args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
+        Command::Apply(args) => commands::apply::run(&args).await,
         Command::Keys(args) => commands::keys::run(&args).await,
         Command::Queues(args) => commands::queues::run(args).await,
         Command::Roles(args) => commands::roles::run(&args).await,

@@ -117,7 +117,7 @@ impl<'a> TryFrom<&'a Set> for Settings<'a> {
 
 /// Which rule is deleted.
 #[derive(Debug, Serialize)]
-struct Which<'a> {
+pub(super) struct Which<'a> {
     name: &'a TaskName,
     #[serde(skip_serializing_if = "Option::is_none")]
     version_from: Option<u32>,
@@ -125,8 +125,9 @@ struct Which<'a> {
     version_to: Option<u32>,
 }
 
-impl<'a> From<&'a Tasks> for Which<'a> {
-    fn from(Tasks { name, versions }: &'a Tasks) -> Self {
+impl<'a> Which<'a> {
+    /// The one of these tasks.
+    pub(super) fn of(name: &'a TaskName, versions: Versions) -> Self {
         let (from, to) = versions.ends();
         Self { name, version_from: (from > 0).then_some(from), version_to: (to < u32::MAX).then_some(to) }
     }
@@ -145,7 +146,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             output::done(&answer.body, set.client.json, format_args!("rule of {name}@{versions} set"))?;
         }
         Some(Action::Delete(delete)) => {
-            let which = Which::from(&delete.tasks);
+            let which = Which::of(&delete.tasks.name, delete.tasks.versions);
             let answer = delete.client.client()?.delete_where("/routing", &which).await?;
             let Tasks { name, versions } = &delete.tasks;
             let what = if answer.read::<DeletedRuleView>()?.deleted { "deleted" } else { "did not exist" };

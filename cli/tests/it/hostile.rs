@@ -58,6 +58,7 @@ const SHOWING: &[&[&str]] = &[
     &["boards", "show", "taskstore", "1"],
     &["registry"],
     &["keys"],
+    &["apply", "--dry-run"],
     &["workers"],
     &["top", "--once", "--every", "100ms"],
     &["doctor"],
@@ -117,6 +118,8 @@ fn filled() -> Up {
     call(&up, "/workflows", &json!({"id": "flow", "nodes": [node]}));
     let pair = format!("a={}", text.replace('\0', ""));
     up.jobbers(&["schedules", "put", "nightly", "--cron", "0 2 * * *", "echo", &pair]).ok();
+    let other = "[schedules.nightly]\ncron = \"0 3 * * *\"\ntask = { name = \"echo\" }\n";
+    std::fs::write(up.folder.path().join("jobbers.toml"), other).unwrap();
     call(&up, "/taskstore/update", &json!({"clientid": 5, "adds": [{"group": text, "data": text}]}));
     up
 }

@@ -1,6 +1,8 @@
 //! The `jobbers` command as a person or a script uses it: the real program, its output and its exit codes.
 
 #[cfg(test)]
+mod apply;
+#[cfg(test)]
 mod boards;
 #[cfg(test)]
 mod client;
