@@ -13,7 +13,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Heartbeat, Outcome},
+    engine::{Heartbeat, Outcome, Settlement},
     name::WorkerId,
     policy::TaskPolicy,
     task::ClaimedTask,
@@ -118,7 +118,9 @@ impl SharedState {
 #[derive(Debug, Default)]
 struct PendingHeartbeat {
     pending: Option<Heartbeat>,
-    /// Not to be written before this time: one write per quarter of the heartbeat interval is enough.
+    /// The heartbeat of a renewal that the store has not confirmed yet.
+    sent: Option<Heartbeat>,
+    /// Not to be written before this time: a few writes per lease are enough.
     not_before: Option<Instant>,
 }
 
@@ -139,6 +141,17 @@ pub(crate) struct Attempt {
     stop: Mutex<Option<Stop>>,
     /// When the attempt was notified that its task is cancelled.
     cancelled_at: OnceLock<Instant>,
+/// Values of `later`, and those of `earlier` where it says nothing.
+fn merge(later: Option<Heartbeat>, earlier: Option<Heartbeat>) -> Option<Heartbeat> {
+    match (later, earlier) {
+        (Some(later), Some(earlier)) => Some(Heartbeat {
+            progress: later.progress.or(earlier.progress),
+            checkpoint: later.checkpoint.or(earlier.checkpoint),
+        }),
+        (later, earlier) => later.or(earlier),
+    }
+}
+
     news: Mutex<PendingHeartbeat>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
@@ -400,9 +413,7 @@ impl Attempt {
         self.beat_at.store(self.shared.micros(Instant::now()), Ordering::Release);
         let mut news = self.news.lock();
         let first = news.pending.is_none();
-        let pending = news.pending.get_or_insert_default();
-        pending.progress = heartbeat.progress.or(pending.progress.take());
-        pending.checkpoint = heartbeat.checkpoint.or(pending.checkpoint.take());
+        news.pending = merge(Some(heartbeat), news.pending.take());
         drop(news);
         if first {
             self.shared.news.notify_one();
@@ -415,29 +426,45 @@ impl Attempt {
         news.pending.as_ref().map(|_| news.not_before.unwrap_or(now))
     }
 
-    /// Takes the pending heartbeat if it may be written by now.
+    /// Takes the pending heartbeat if it may be written by now. [`Attempt::confirm_news`] or [`Attempt::return_news`]
+    /// follows.
     pub(crate) fn take_news(&self, now: Instant) -> Option<Heartbeat> {
         let mut news = self.news.lock();
         if news.not_before.is_some_and(|at| at > now) {
             return None;
         }
         let taken = news.pending.take()?;
-        news.not_before = Some(now + self.policy.max_heartbeat_interval.unwrap_or(self.shared.lease) / 4);
+        // A long interval is a wide limit for silence. It does not make old reports good enough.
+        let lease = self.shared.lease;
+        let interval = self.policy.max_heartbeat_interval.map_or(lease, |interval| interval.min(lease));
+        news.not_before = Some(now + interval / 4);
+        news.sent = Some(taken.clone());
         Some(taken)
     }
 
-    /// Puts back a heartbeat that could not be written, to retry at `later`. Values reported since then win.
-    pub(crate) fn return_news(&self, unsent: Heartbeat, later: Instant) {
-        let mut news = self.news.lock();
-        news.not_before = Some(later);
-        let pending = news.pending.get_or_insert_default();
-        pending.progress = pending.progress.take().or(unsent.progress);
-        pending.checkpoint = pending.checkpoint.take().or(unsent.checkpoint);
+    /// Notes that the store has the heartbeat that was taken last.
+    pub(crate) fn confirm_news(&self) {
+        self.news.lock().sent = None;
     }
 
-    /// Takes the pending checkpoint for the next attempt, even if its write is not due yet.
-    pub(crate) fn take_checkpoint(&self) -> Option<Heartbeat> {
-        self.news.lock().pending.take_if(|pending| pending.checkpoint.is_some())
+    /// Puts back the heartbeat that was taken last and could not be written, to retry at `later`. Values reported since
+    /// then win.
+    pub(crate) fn return_news(&self, later: Instant) {
+        let mut news = self.news.lock();
+        news.not_before = Some(later);
+        news.pending = merge(news.pending.take(), Some(unsent));
+    }
+
+    /// What it reported and the store has not confirmed, for its settlement. A completed task has no next attempt, so its
+    /// checkpoint is left out.
+    pub(crate) fn last_heartbeat(&self, outcome: &Outcome) -> Option<Heartbeat> {
+        let news = self.news.lock();
+        let mut last = merge(news.pending.clone(), news.sent.clone())?;
+        drop(news);
+        if matches!(outcome, Outcome::Completed { .. }) {
+            last.checkpoint = None;
+        }
+        (last != Heartbeat::default()).then_some(last)
     }
 }
 
@@ -457,6 +484,7 @@ pub(crate) struct Ended {
 mod tests {
     use std::sync::mpsc;
 
+        let Some(unsent) = news.sent.take() else { return };
     use jobbers_common::payload::Payload;
     use tokio::runtime::Handle;
 
@@ -481,6 +509,16 @@ mod tests {
         let (_, holds) = pool.run(move || released.recv());
         let waits = Arc::clone(&attempt);
         let (_, waits) = pool.run(move || {
+impl Ended {
+    /// What to settle, if anything.
+    pub(crate) fn settlement(self) -> Option<Settlement> {
+        let outcome = self.outcome?;
+        let heartbeat = self.attempt.last_heartbeat(&outcome);
+        let ClaimedTask { id, fence, .. } = &self.attempt.task;
+        Some(Settlement { heartbeat, ..Settlement::new(id.clone(), *fence, outcome) })
+    }
+}
+
             let before = Instant::now();
             waits.begin();
             (before, Instant::now())

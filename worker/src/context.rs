@@ -198,8 +198,8 @@ impl Context {
     }
 
     /// Saves a value for the next attempt, if there will be one. Also counts as a heartbeat. It reaches the store
-    /// within a quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried,
-    /// given back or over. A task that is sent again after it failed begins with it too.
+    /// within a quarter of the lease or of a shorter heartbeat interval, and before the task is retried, given back or
+    /// over. A task that is sent again after it failed begins with it too.
     ///
     /// # Errors
     /// As [`Context::heartbeat`]; fatal if the value can't be written as JSON or is larger than a payload may be.

@@ -114,7 +114,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     if registry.has_blocking() {
         meters::observe_threads(&meter, &config.role, pool.width(), &leases);
     }
-    let tools = Tools { engine: Arc::clone(&engine), pool, tracing: traces::current() };
+    let tools = Tools { pool, tracing: traces::current() };
     let meters = Meters::new(&config.role, &meter);
 
     let renewal = Renewal {

@@ -1,7 +1,7 @@
 //! Runs one attempt and reports how it ended.
 //!
-//! A pipeline of steps: start -> supervise (limits, stops, panics) -> judge -> hand over. It does not call the store,
-//! with one exception: a checkpoint that an attempt left right before it ended without a result.
+//! A pipeline of steps: start -> supervise (limits, stops, panics) -> judge -> hand over. It does not call the store:
+//! what an attempt reported right before it ended is carried by its settlement.
 //!
 //! Limits: a function that neither awaits nor returns can't be stopped from outside. An async one then holds a thread
 //! of the runtime and its slot, and its lease is still renewed. A blocking one is settled when its grace is over, and
@@ -19,7 +19,7 @@ use std::{
 use futures_util::FutureExt;
 use jobbers_common::{
     duration,
-    engine::{Engine, Extension, Outcome},
+    engine::Outcome,
     error_kind::ErrorKind,
     limits::DEFAULT_MAX_PAYLOAD_BYTES,
     payload::Payload,
@@ -50,7 +50,6 @@ use crate::{
 /// What an executor needs besides the attempt.
 #[derive(Debug)]
 pub(crate) struct Tools {
-    pub(crate) engine: Arc<dyn Engine>,
     pub(crate) pool: BlockingPool,
     /// `None` while this process traces nothing.
     pub(crate) tracing: Option<Arc<Tracing>>,
@@ -112,9 +111,6 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
         }
     };
     let outcome = judge(&attempt, end);
-    if outcome.as_ref().is_some_and(|outcome| !matches!(outcome, Outcome::Completed { .. })) {
-        keep_checkpoint(&attempt, tools.engine.as_ref()).await;
-    }
     if let Some(span) = span {
         traces::end(&span, outcome.as_ref().and_then(Outcome::failure).map(|failure| failure.kind.as_str()));
     }
@@ -301,18 +297,6 @@ fn next_step(outcome: &Outcome) -> String {
 fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outcome {
     let spent = Spent { attempt: attempt.task.attempt, age: attempt.age() };
     settle_failure(&attempt.policy, spent, verdict, failure, rand::random())
-}
-
-/// Writes the checkpoint of an attempt without a result before the task can run again: by a retry, or when it is sent
-/// again after it failed.
-async fn keep_checkpoint(attempt: &Attempt, engine: &dyn Engine) {
-    let Some(heartbeat) = attempt.take_checkpoint() else { return };
-    let shared = &attempt.shared;
-    let extension = Extension { id: attempt.task.id.clone(), fence: attempt.task.fence, heartbeat: Some(heartbeat) };
-    let written = engine.extend(&shared.worker, shared.lease, vec![extension]);
-    if !matches!(tokio::time::timeout(shared.lease / 2, written).await, Ok(Ok(_))) {
-        tracing::warn!(id = %attempt.task.id, "the last checkpoint could not be written");
-    }
 }
 
 /// The obligation to report how an attempt ended. Dropping it gives the task back: the runtime ended, or the executor

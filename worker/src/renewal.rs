@@ -107,7 +107,7 @@ impl Renewal {
                 heartbeat: attempt.take_news(sent),
             })
             .collect();
-        let call = self.engine.extend(&self.shared.worker, self.shared.lease, extensions.clone());
+        let call = self.engine.extend(&self.shared.worker, self.shared.lease, extensions);
         let answered = tokio::time::timeout(self.shared.lease / 4, call).await;
         let error = match answered.unwrap_or_else(|_| Err(Error::unavailable("no answer in time"))) {
             Ok(answers) => {
@@ -115,6 +115,7 @@ impl Renewal {
                 self.meters.renewed.add(answers.len() as u64 - lost);
                 self.meters.lost.add(lost);
                 for (attempt, answer) in batch.iter().zip(answers) {
+                    attempt.confirm_news();
                     heed(attempt, answer, sent);
                 }
                 return Ok(());
@@ -124,11 +125,7 @@ impl Renewal {
         // At once in a smaller part, or else after a while.
         let splits = batch.len() > 1 && blames_a_record(&error);
         let later = if splits { sent } else { Instant::now() + self.shared.lease / 16 };
-        for (attempt, extension) in batch.iter().zip(extensions) {
-            if let Some(heartbeat) = extension.heartbeat {
-                attempt.return_news(heartbeat, later);
-            }
-        }
+        batch.iter().for_each(|attempt| attempt.return_news(later));
         Err(error)
     }
 

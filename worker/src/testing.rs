@@ -63,7 +63,7 @@ use jobbers_common::{
 use tokio::runtime::Handle as Runtime;
 
 use crate::{
-    attempt::{Attempt, SharedState, Taken},
+    attempt::{Attempt, Ended, SharedState, Taken},
     blocking::BlockingPool,
     client::{Client, ResultError},
     codec::Decode,
@@ -204,11 +204,7 @@ impl Builder {
         Ok(TestBench {
             registry: Registry::collect(&self.tasks)?,
             shared: SharedState::new(worker, LEASE, Duration::from_secs(1), self.states, Some(client.clone())),
-            tools: Arc::new(Tools {
-                engine: Arc::clone(&engine),
-                pool: BlockingPool::new(1, Runtime::current()),
-                tracing: None,
-            }),
+            tools: Arc::new(Tools { pool: BlockingPool::new(1, Runtime::current()), tracing: None }),
             engine,
             clock,
             client,
@@ -280,10 +276,9 @@ impl TestBench {
             if drained.attempts() == MOST_ATTEMPTS {
                 return Err(TestError::Endless);
             }
-            let (id, fence) = (task.id.clone(), task.fence);
-            let outcome = self.run(task).await?;
-            drained.count(outcome.as_ref());
-            settlements.extend(outcome.map(|outcome| Settlement::new(id, fence, outcome)));
+            let settlement = self.run(task).await?;
+            drained.count(settlement.as_ref().map(|settlement| &settlement.outcome));
+            settlements.extend(settlement);
         }
     }
 
@@ -383,8 +378,8 @@ impl TestBench {
         }
     }
 
-    /// Runs one attempt and returns the outcome to settle.
-    async fn run(&self, task: ClaimedTask) -> Result<Option<Outcome>, TestError> {
+    /// Runs one attempt and returns what to settle.
+    async fn run(&self, task: ClaimedTask) -> Result<Option<Settlement>, TestError> {
         let Some(function) = self.registry.find(task.name.as_str(), task.version) else {
             return Err(TestError::NoSuchTask { name: task.name, version: task.version });
         };
@@ -395,6 +390,6 @@ impl TestBench {
         execute(Handover::new(attempt), function, Arc::clone(&self.tools)).await;
         let mut ended = Vec::new();
         self.shared.finished.swap(&mut ended);
-        Ok(ended.pop().and_then(|ended| ended.outcome))
+        Ok(ended.pop().and_then(Ended::settlement))
     }
 }

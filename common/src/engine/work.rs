@@ -133,13 +133,16 @@ pub struct Settlement {
     /// The attempt's span, if it is kept in a trace, as a W3C `traceparent`: noted for the task's next attempt
     /// ([`crate::task::Task::last_span`]), unless this one completes it. `None` leaves what was noted before.
     pub span: Option<Box<str>>,
+    /// What the attempt reported last. It is stored before the outcome, in the same step: a task that is over shows its
+    /// last progress, and the next attempt finds the last checkpoint. `None` leaves what was said before.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 impl Settlement {
-    /// A settlement whose attempt is not kept in a trace.
+    /// A settlement whose attempt is not kept in a trace, and has nothing left to report.
     #[must_use]
     pub const fn new(id: TaskId, fence: Fence, outcome: Outcome) -> Self {
-        Self { id, fence, outcome, span: None }
+        Self { id, fence, outcome, span: None, heartbeat: None }
     }
 
     /// The span to store with the task.
@@ -236,6 +239,7 @@ impl Cycle {
             if settlement.span.as_deref().is_some_and(|span| !is_traceparent(span)) {
                 return Err(Error::Invalid(format!("the span of task {} is no W3C traceparent", settlement.id)));
             }
+            validate_heartbeat(&settlement.id, settlement.heartbeat.as_ref())?;
         }
         let Some(claim) = &self.claim else { return Ok(()) };
         if claim.limit > MAX_BATCH {
@@ -326,16 +330,19 @@ pub fn validate_extend(lease: Duration, extensions: &[Extension]) -> Result<()> 
     if extensions.len() > MAX_BATCH {
         return Err(Error::Invalid(format!("a call extends at most {MAX_BATCH} leases")));
     }
-    let is_wrong = |extension: &&Extension| {
-        let progress = extension.heartbeat.as_ref().and_then(|heartbeat| heartbeat.progress.as_ref());
-        progress.is_some_and(|progress| !progress.is_within_bounds())
-    };
-    if let Some(Extension { id, .. }) = extensions.iter().find(is_wrong) {
-        let problem =
-            format!("progress of task {id}: a fraction is 0 to 1, a message at most {MAX_PROGRESS_BYTES} bytes");
-        return Err(Error::Invalid(problem));
+    for Extension { id, heartbeat, .. } in extensions {
+        validate_heartbeat(id, heartbeat.as_ref())?;
     }
     validate_lease(lease)
+}
+
+fn validate_heartbeat(id: &TaskId, heartbeat: Option<&Heartbeat>) -> Result<()> {
+    match heartbeat.and_then(|heartbeat| heartbeat.progress.as_ref()) {
+        Some(progress) if !progress.is_within_bounds() => Err(Error::Invalid(format!(
+            "progress of task {id}: a fraction is 0 to 1, a message at most {MAX_PROGRESS_BYTES} bytes"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The result of a cancel.

@@ -8,6 +8,7 @@ pub(super) mod due;
 pub(super) mod failures;
 pub(super) mod find;
 pub(super) mod finished;
+pub(super) mod heartbeat;
 pub(super) mod ledger;
 pub(super) mod moves;
 pub(super) mod record;

@@ -326,7 +326,7 @@ async fn a_gate_that_nobody_would_look_at_is_looked_at_again() {
     let (server, f) = gated().await;
     let held = f.get("a").await;
     let claimed = held.lease.unwrap();
-    let settlement = Settlement { id: id("a"), fence: claimed.fence, outcome: DONE, span: None };
+    let settlement = Settlement::new(id("a"), claimed.fence, DONE);
     let cycle = Cycle { worker: worker("w1"), settlements: vec![settlement], claim: None };
     f.engine.cycle(cycle).await.unwrap();
     assert_eq!(audit(&*f.engine, false).await, []);

@@ -184,7 +184,7 @@ pub async fn a_worker_that_settles_may_claim_the_slot_in_the_same_cycle(f: Fixtu
     submit_many(&f, "acme", 2).await;
     let held = f.claim_one().await;
     assert!(f.claim(5).await.is_empty());
-    let settlement = Settlement { id: held.id, fence: held.fence, outcome: DONE, span: None };
+    let settlement = Settlement::new(held.id, held.fence, DONE);
     let reply = f.cycle_as("w1", &["default"], 5, vec![settlement]).await;
     assert_eq!(ids(&reply.claimed), ["acme0001"]);
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Error, ExtendAnswer, Extension, Heartbeat, LostTask, Reclaimed, SettleAnswer},
+    engine::{
+        Cycle, Error, ExtendAnswer, Extension, Heartbeat, LostTask, Outcome, Reclaimed, SettleAnswer, Settlement,
+    },
     lifecycle::Status,
     limits::MAX_PROGRESS_BYTES,
     name::TaskName,
@@ -13,7 +15,7 @@ use jobbers_common::{
     time::Clock,
 };
 
-use super::{DONE, Fixture, LEASE, RELEASED, id, ids, queue, retry, seconds, task, task_in, worker};
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 
 const GOES_ON: ExtendAnswer = ExtendAnswer::Extended { cancel_requested: false };
 
@@ -258,6 +260,72 @@ pub async fn progress_belongs_to_its_attempt(f: Fixture) {
     f.claim(1).await;
     let task = f.get("a").await;
     assert_eq!((task.progress, task.heartbeat_at), (None, None));
+}
+
+pub async fn a_settlement_carries_the_last_report(f: Fixture) {
+    let progress = Progress { fraction: 1.0, message: "all! 20 ; pages".to_owned() };
+    let checkpoint = Payload { content_type: Some("text/plain".into()), bytes: b"at!\0;20"[..].into() };
+    let last = Heartbeat { progress: Some(progress.clone()), checkpoint: Some(checkpoint.clone()) };
+    let reported = Heartbeat { progress: Some(Progress::new(0.1, "page 2")), checkpoint: Some(Payload::json("2")) };
+    let failed = Outcome::Failed { failure: failure("no"), dead_letter: true };
+    let ends = [DONE, failed, Outcome::Cancelled];
+    for (n, outcome) in ends.into_iter().enumerate() {
+        for (place, before) in [None, Some(reported.clone())].into_iter().enumerate() {
+            let name = format!("{n}-{place}");
+            f.submit_ids(&[&name]).await;
+            let claimed = f.claim_one().await;
+            if before.is_some() {
+                extend(&f, &claimed, before).await;
+            }
+            f.advance(seconds(1));
+            settle_with(&f, &claimed, outcome.clone(), last.clone()).await;
+            let task = f.get(&name).await;
+            assert!(task.status.is_finished(), "{outcome:?}");
+            assert_eq!(
+                (task.progress, task.heartbeat_at),
+                (Some(progress.clone()), Some(f.clock.now())),
+                "{outcome:?}"
+            );
+        }
+    }
+    let copies = f.engine.dead_letters(0, 10).await.unwrap().copies;
+    assert!(copies.iter().all(|copy| copy.task.progress.as_ref() == Some(&progress)), "{copies:?}");
+    assert!(copies.iter().all(|copy| copy.task.checkpoint.as_ref() == Some(&checkpoint)), "{copies:?}");
+    for (name, outcome) in [("retried", retry(Duration::ZERO)), ("returned", RELEASED)] {
+        f.submit_ids(&[name]).await;
+        let claimed = f.claim_one().await;
+        extend(&f, &claimed, Some(reported.clone())).await;
+        settle_with(&f, &claimed, outcome, last.clone()).await;
+        assert_eq!(f.get(name).await.progress, None, "progress belongs to its attempt");
+        let next = f.claim_one().await;
+        assert_eq!(next.checkpoint.as_ref(), Some(&checkpoint), "{name}");
+        let progress_alone = Heartbeat { progress: last.progress.clone(), checkpoint: None };
+        settle_with(&f, &next, retry(Duration::ZERO), progress_alone).await;
+        let next = f.claim_one().await;
+        assert_eq!(next.checkpoint.as_ref(), Some(&checkpoint), "{name}: what is not said stays");
+        f.settle(&next, DONE).await;
+    }
+}
+
+pub async fn the_last_report_of_a_lost_lease_changes_nothing(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    let wrong = ClaimedTask { fence: Fence(claimed.fence.0 + 1), ..claimed.clone() };
+    let last = Heartbeat { progress: Some(Progress::new(0.5, "half")), checkpoint: Some(Payload::json("1")) };
+    assert_eq!(settle_with(&f, &wrong, DONE, last.clone()).await, SettleAnswer::LeaseLost);
+    let task = f.get("a").await;
+    assert_eq!((task.progress, task.checkpoint, task.heartbeat_at), (None, None, None));
+    let progress = Progress { fraction: 1.5, message: String::new() };
+    let heartbeat = Some(Heartbeat { progress: Some(progress), checkpoint: None });
+    let settlement = Settlement { heartbeat, ..Settlement::new(claimed.id.clone(), claimed.fence, DONE) };
+    let cycle = Cycle { worker: worker("w1"), settlements: vec![settlement], claim: None };
+    assert!(matches!(f.engine.cycle(cycle).await, Err(Error::Invalid(_))));
+    assert_eq!(f.status("a").await, Status::Started);
+}
+
+async fn settle_with(f: &Fixture, task: &ClaimedTask, outcome: Outcome, last: Heartbeat) -> SettleAnswer {
+    let settlement = Settlement { heartbeat: Some(last), ..Settlement::new(task.id.clone(), task.fence, outcome) };
+    f.cycle_as("w1", &[], 0, vec![settlement]).await.settled[0]
 }
 
 pub async fn fences_only_grow(f: Fixture) {

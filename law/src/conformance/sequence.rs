@@ -256,8 +256,11 @@ impl Pair<'_> {
             let span: Option<Box<str>> = self.random.chance(30).then(|| {
                 format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{:016x}-01", 1 + self.random.below(1_000_000)).into()
             });
-            for_model.push(Settlement { span: span.clone(), ..Settlement::new(a.id, a.fence, outcome.clone()) });
-            for_engine.push(Settlement { span, ..Settlement::new(b.id, b.fence, outcome) });
+            let heartbeat = if self.random.chance(30) { self.heartbeat() } else { None };
+            for (settlements, lease) in [(&mut for_model, a), (&mut for_engine, b)] {
+                let plain = Settlement::new(lease.id, lease.fence, outcome.clone());
+                settlements.push(Settlement { span: span.clone(), heartbeat: heartbeat.clone(), ..plain });
+            }
             if self.random.chance(70) {
                 self.leases.remove(at);
             }
@@ -298,11 +301,15 @@ impl Pair<'_> {
         assert_eq!(plain_reply(a), plain_reply(b), "{said}");
     }
 
-    async fn extend(&mut self) {
-        let heartbeat = self.random.chance(50).then(|| Heartbeat {
+    fn heartbeat(&mut self) -> Option<Heartbeat> {
+        self.random.chance(50).then(|| Heartbeat {
             progress: self.random.chance(50).then(|| Progress { fraction: 0.5, message: "half".to_owned() }),
             checkpoint: self.random.chance(50).then(|| Payload::json("{\"at\":3}")),
-        });
+        })
+    }
+
+    async fn extend(&mut self) {
+        let heartbeat = self.heartbeat();
         let mut held = self.leases.clone();
         held.truncate(3);
         let extension =

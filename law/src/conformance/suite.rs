@@ -230,6 +230,8 @@ macro_rules! conformance_of_tasks {
             heartbeats_progress_and_checkpoints_are_kept
             a_checkpoint_is_found_by_the_next_attempt
             progress_belongs_to_its_attempt
+            a_settlement_carries_the_last_report
+            the_last_report_of_a_lost_lease_changes_nothing
             fences_only_grow
             a_live_lease_is_not_reclaimed
             progress_out_of_bounds_is_refused_and_changes_nothing

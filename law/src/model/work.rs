@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeSet, time::Duration};
 
 use jobbers_common::{
     engine::{
-        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, LostTask, Outcome, QueueClaim,
+        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, LostTask, Outcome, QueueClaim,
         SettleAnswer, Settlement,
     },
     lifecycle::{Move, Status},
@@ -54,7 +54,7 @@ impl State {
 
     fn settle(&mut self, settlement: Settlement, now: Timestamp) -> SettleAnswer {
         let span = settlement.span_to_keep().map(Box::from);
-        let Settlement { id, fence, outcome, .. } = settlement;
+        let Settlement { id, fence, outcome, heartbeat, .. } = settlement;
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
         if let Some((_, cancel_requested)) = stored.settled_by.filter(|(settled, _)| *settled == fence) {
             return match is_repetition(&outcome, &stored.task, cancel_requested) {
@@ -67,6 +67,9 @@ impl State {
         }
         if span.is_some() {
             stored.task.last_span = span;
+        }
+        if let Some(heartbeat) = heartbeat {
+            note_heartbeat(&mut stored.task, heartbeat, now);
         }
         let unknown_since = stored.unknown.map(|first| first.at);
         let tries = stored.task.overrides.tries(stored.task.attempt);
@@ -298,9 +301,7 @@ impl State {
         };
         lease.expires_at = now.after(length);
         if let Some(heartbeat) = extension.heartbeat {
-            task.heartbeat_at = Some(now);
-            task.progress = heartbeat.progress.or(task.progress.take());
-            task.checkpoint = heartbeat.checkpoint.or(task.checkpoint.take());
+            note_heartbeat(task, heartbeat, now);
         }
         ExtendAnswer::Extended { cancel_requested: task.cancel_requested }
     }
@@ -320,4 +321,10 @@ impl State {
             }
         }
     }
+}
+
+fn note_heartbeat(task: &mut Task, heartbeat: Heartbeat, now: Timestamp) {
+    task.heartbeat_at = Some(now);
+    task.progress = heartbeat.progress.or(task.progress.take());
+    task.checkpoint = heartbeat.checkpoint.or(task.checkpoint.take());
 }

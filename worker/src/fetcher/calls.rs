@@ -1,21 +1,15 @@
 //! The calls under way: sends them, and knows what they ask for and settle.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use jobbers_common::{
-    engine::{ClaimRequest, Cycle, Engine, Error, Extension, Heartbeat, Outcome},
-    name::WorkerId,
-};
+use jobbers_common::engine::{ClaimRequest, Cycle, Engine, Error};
 
 use super::{
     call::{Answer, Ask, Call},
     settling::Settling,
 };
-use crate::attempt::{Attempt, SharedState};
+use crate::attempt::SharedState;
 
 /// The most calls under way: one at the store while the tasks of the other run.
 const MOST_CALLS: usize = 2;
@@ -58,7 +52,7 @@ impl Calls {
         Some(answer)
     }
 
-    /// Sends a call. Unwritten checkpoints of what it gives back are written first.
+    /// Sends a call.
     pub(super) fn send(
         &mut self,
         engine: Arc<dyn Engine>,
@@ -69,7 +63,6 @@ impl Calls {
     ) {
         self.asked += ask.room;
         self.settling += settling.len();
-        let unwritten = unwritten(&settling);
         let lease = shared.lease;
         let cycle = Cycle {
             worker: shared.worker.clone(),
@@ -82,41 +75,10 @@ impl Calls {
             }),
         };
         self.under_way.push(Box::pin(async move {
-            if !unwritten.is_empty() {
-                write_down(engine.as_ref(), &cycle.worker, lease, unwritten).await;
-            }
             let sent = Instant::now();
             let answered = tokio::time::timeout(lease, engine.cycle(cycle)).await;
             let result = answered.unwrap_or_else(|_| Err(Error::unavailable("no answer in time")));
             Box::new(Answer { call: Call { settling, is_alone, ask, sent }, result })
         }));
-    }
-}
-
-/// Unwritten checkpoints of attempts that were given back while they still ran.
-fn unwritten(settling: &[Settling]) -> Vec<(Arc<Attempt>, Heartbeat)> {
-    let unwritten = |one: &Settling| {
-        let attempt = one.attempt.as_ref().filter(|_| matches!(one.outcome, Outcome::Released { .. }))?;
-        Some((Arc::clone(attempt), attempt.take_checkpoint()?))
-    };
-    settling.iter().filter_map(unwritten).collect()
-}
-
-async fn write_down(
-    engine: &dyn Engine,
-    worker: &WorkerId,
-    lease: Duration,
-    unwritten: Vec<(Arc<Attempt>, Heartbeat)>,
-) {
-    let extend = |(attempt, heartbeat): &(Arc<Attempt>, Heartbeat)| Extension {
-        id: attempt.task.id.clone(),
-        fence: attempt.task.fence,
-        heartbeat: Some(heartbeat.clone()),
-    };
-    let call = engine.extend(worker, lease, unwritten.iter().map(extend).collect());
-    if !matches!(tokio::time::timeout(lease / 4, call).await, Ok(Ok(_))) {
-        // To be retried if the settlement that follows is retried too.
-        let now = Instant::now();
-        unwritten.into_iter().for_each(|(attempt, heartbeat)| attempt.return_news(heartbeat, now));
     }
 }

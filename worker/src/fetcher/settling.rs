@@ -42,6 +42,13 @@ impl Settling {
         let completes = matches!(self.outcome, Outcome::Completed { .. });
         // The span that the task's next attempt links to; a completed task has none.
         let span = self.attempt.as_ref().filter(|_| !completes).and_then(|attempt| attempt.span()).map(Box::from);
-        Settlement { span, ..Settlement::new(self.id.clone(), self.fence, self.outcome.clone()) }
+        let heartbeat = self.attempt.as_ref().and_then(|attempt| attempt.last_heartbeat(&self.outcome));
+        Settlement { span, heartbeat, ..Settlement::new(self.id.clone(), self.fence, self.outcome.clone()) }
+    }
+
+    /// About how many bytes its payloads have.
+    pub(super) fn bytes(&self) -> usize {
+        let last = self.attempt.as_ref().and_then(|attempt| attempt.last_heartbeat(&self.outcome)?.checkpoint);
+        self.outcome.bytes() + last.map_or(0, |checkpoint| checkpoint.len())
     }
 }

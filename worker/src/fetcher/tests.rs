@@ -92,7 +92,7 @@ impl Rig {
         states.insert(Gate(Arc::clone(&doors)));
         let role = RoleName::new(DEFAULT).unwrap();
         let (leases, meter) = (Arc::new(Leases::default()), opentelemetry::global::meter("test"));
-        let tools = Tools { engine: engine.clone(), pool: BlockingPool::new(1, Handle::current()), tracing: None };
+        let tools = Tools { pool: BlockingPool::new(1, Handle::current()), tracing: None };
         let mut fetcher = Fetcher::new(Parts {
             engine: engine.clone(),
             shared: SharedState::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),

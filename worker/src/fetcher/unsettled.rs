@@ -6,7 +6,7 @@ use jobbers_common::limits::MAX_BATCH;
 
 use super::settling::Settling;
 
-/// The most bytes of results in one call, unless a single one has more.
+/// The most bytes of results and checkpoints in one call, unless a single one has more.
 const MOST_SETTLED_BYTES: usize = 8 * 1024 * 1024;
 /// How often a settlement that the store could not accept is retried.
 const EVERY: Duration = Duration::from_secs(2);
@@ -47,12 +47,12 @@ impl Unsettled {
         !self.waiting.is_empty()
     }
 
-    /// Takes those of the next call: no more bytes of results than can arrive in time, but at least one.
+    /// Takes those of the next call: no more bytes than can arrive in time, but at least one.
     pub(super) fn take_batch(&mut self) -> Vec<Settling> {
         let most = self.waiting.len().min(self.limit);
         let mut bytes = 0;
         let fitting = self.waiting[..most].iter().take_while(|one| {
-            bytes += one.outcome.bytes();
+            bytes += one.bytes();
             bytes <= MOST_SETTLED_BYTES
         });
         let count = fitting.count().max(most.min(1));

@@ -171,9 +171,17 @@ const WISH: Layout = Layout {
     rest: "the submission's uniqueness constraint, as `said`",
 };
 
+const LAST_HEARTBEAT: Layout = Layout {
+    name: "last_heartbeat",
+    what: "at the end of an `outcome`: what the attempt reported last",
+    fields: &[digits("progress_length", 6, "zeros leave the progress before")],
+    has_core: false,
+    rest: "the progress as JSON, then `told`",
+};
+
 const TOLD: Layout = Layout {
     name: "told",
-    what: "an argument of `extend`: a checkpoint; `-` leaves the one before",
+    what: "an argument of `extend`, or the end of a `last_heartbeat`: a checkpoint; `-` leaves the one before",
     fields: &[letter("mark", "`+`")],
     has_core: false,
     rest: "the checkpoint",
@@ -194,7 +202,7 @@ pub(crate) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 49] = [
+const LAYOUTS: [&Layout; 50] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -223,6 +231,7 @@ const LAYOUTS: [&Layout; 49] = [
     &UNKNOWN,
     &SIZING,
     &OUTCOME,
+    &LAST_HEARTBEAT,
     &START,
     &WISH,
     &TOLD,
@@ -252,7 +261,7 @@ const OUTCOME: Layout = Layout {
     fields: &[letter("kind", ""), letter("dead_letter", "of `failed`, `stalled` and `unknown`: 1 or 0")],
     has_core: false,
     rest: "of `retry`, `released` and `unstarted` a delay in microseconds instead of the second letter; of `unknown` patience, `:`, \
-           delay; of all but `completed` perhaps `;` and a span",
+           delay; of all but `completed` perhaps `;` and a span; of all perhaps `!` and a `last_heartbeat`",
 };
 
 /// The range of a field of a string, including those of the core.

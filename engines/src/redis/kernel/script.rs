@@ -19,7 +19,7 @@ pub(crate) struct Script {
     pub(crate) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 92] = [
+const LIBRARY: [(&str, &str); 93] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
@@ -30,6 +30,7 @@ const LIBRARY: [(&str, &str); 92] = [
     ("spread", include_str!("../scripts/lib/store/spread.lua")),
     ("ends", include_str!("../scripts/lib/kernel/ends.lua")),
     ("returns", include_str!("../scripts/lib/kernel/returns.lua")),
+    ("heard", include_str!("../scripts/lib/kernel/heard.lua")),
     ("copy", include_str!("../scripts/lib/follow/copy.lua")),
     ("again", include_str!("../scripts/lib/kernel/again.lua")),
     ("apart", include_str!("../scripts/lib/kernel/apart.lua")),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Error, ExtendAnswer, Extension, Outcome, Reclaimed, Result, SettleAnswer,
-        Settlement, work::validate_extend,
+        Cancelled, Cycle, CycleReply, Error, ExtendAnswer, Extension, Heartbeat, Outcome, Reclaimed, Result,
+        SettleAnswer, Settlement, work::validate_extend,
     },
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
@@ -71,7 +71,7 @@ fn fence_digits(fence: Fence) -> String {
 
 fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Vec<u8>) {
     payload.clear();
-    let mut outcome = match &settlement.outcome {
+    let outcome = match &settlement.outcome {
         Outcome::Completed { result } => {
             write_payload(result.as_ref(), payload);
             "c".to_owned()
@@ -100,9 +100,16 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
         Outcome::Released { delay } => format!("l{}", micros(*delay)),
         Outcome::Unstarted { delay } => format!("n{}", micros(*delay)),
     };
+    let mut outcome = outcome.into_bytes();
     if let Some(span) = settlement.span_to_keep() {
-        outcome.push(';');
-        outcome.push_str(span);
+        outcome.push(b';');
+        outcome.extend_from_slice(span.as_bytes());
+    }
+    if let Some(heartbeat) = &settlement.heartbeat {
+        let progress = progress_json(heartbeat).unwrap_or_default();
+        outcome.extend_from_slice(format!("!{:06}", progress.len()).as_bytes());
+        outcome.extend_from_slice(&progress);
+        outcome.extend_from_slice(&told(heartbeat));
     }
     command.arg(settlement.id.as_str()).arg(fence_digits(settlement.fence));
     command.arg(outcome).arg(payload.as_slice());
@@ -208,19 +215,19 @@ fn write_extension(extension: &Extension, command: &mut Cmd) {
         command.arg("").arg("-").arg("-");
         return;
     };
-    command.arg("h");
-    match heartbeat.progress.as_ref().and_then(|progress| serde_json::to_vec(progress).ok()) {
-        Some(progress) => command.arg(progress),
-        None => command.arg("-"),
-    };
-    match &heartbeat.checkpoint {
-        Some(checkpoint) => {
-            let mut written = b"+".to_vec();
-            write_payload(Some(checkpoint), &mut written);
-            command.arg(written)
-        }
-        None => command.arg("-"),
-    };
+    command.arg("h").arg(progress_json(heartbeat).unwrap_or_else(|| b"-".to_vec())).arg(told(heartbeat));
+}
+
+fn progress_json(heartbeat: &Heartbeat) -> Option<Vec<u8>> {
+    serde_json::to_vec(heartbeat.progress.as_ref()?).ok()
+}
+
+/// A heartbeat's checkpoint, or that there is none, as the layout `told`.
+fn told(heartbeat: &Heartbeat) -> Vec<u8> {
+    let Some(checkpoint) = &heartbeat.checkpoint else { return b"-".to_vec() };
+    let mut told = b"+".to_vec();
+    write_payload(Some(checkpoint), &mut told);
+    told
 }
 
 /// The most tasks that one script cancels, so that none holds the server for long.

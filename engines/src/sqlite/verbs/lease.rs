@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Cancelled, ExtendAnswer, Extension, Heartbeat, Result},
+    engine::{Cancelled, ExtendAnswer, Extension, Result},
     lifecycle::Status,
     name::{TaskId, WorkerId},
 };
@@ -14,6 +14,7 @@ use crate::sqlite::{
     kernel::{
         chore::Chore,
         find::{Found, find},
+        heartbeat::note_heartbeat,
         ledger::Notification,
         moves::{self, Ending},
         step::Step,
@@ -46,21 +47,6 @@ fn extend_one(step: &mut Step<'_>, worker: &WorkerId, expires_at: i64, extension
         note_heartbeat(step, found.key, heartbeat)?;
     }
     Ok(ExtendAnswer::Extended { cancel_requested: found.cancel_requested })
-}
-
-fn note_heartbeat(step: &Step<'_>, key: i64, heartbeat: &Heartbeat) -> Result<()> {
-    let Heartbeat { progress, checkpoint } = heartbeat;
-    let (fraction, message) = match progress {
-        Some(progress) => (Some(progress.fraction), Some(&progress.message)),
-        None => (None, None),
-    };
-    step.prepare(sql::NOTE_HEARTBEAT)?.execute((key, step.now_micros(), fraction, message)).or_store()?;
-    if let Some(checkpoint) = checkpoint {
-        step.prepare(sql::SAVE_CHECKPOINT)?
-            .execute((key, checkpoint.content_type.as_deref(), &checkpoint.bytes[..]))
-            .or_store()?;
-    }
-    Ok(())
 }
 
 /// Cancels as many of these tasks as one step may, from the first on, and at least one. Returns an answer for each of these.

@@ -12,6 +12,7 @@ use jobbers_common::{
 use crate::sqlite::{
     kernel::{
         find::{Found, find},
+        heartbeat::note_heartbeat,
         moves::{self, Attempt},
         step::Step,
     },
@@ -48,6 +49,9 @@ pub(crate) fn stored(fence: Fence) -> i64 {
 
 fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> Result<Status> {
     let Settlement { id, outcome, .. } = settlement;
+    if let Some(heartbeat) = &settlement.heartbeat {
+        note_heartbeat(step, found.key, heartbeat)?;
+    }
     let unknown_since = match outcome {
         Outcome::Unknown { .. } => Some(note_stranger(step, found)?),
         _ => None,

@@ -6,21 +6,9 @@
 -- digits, h for a heartbeat or nothing, its progress (`-` leaves it), its checkpoint (`-` leaves it, else after a `+`).
 -- Returns a letter for each: e extended, c extended and a cancel is requested, l lost.
 
--- include base numbers wake moves
+-- include base numbers wake moves heard
 
-local KEPT, HEARD = '-', 'h'
-
--- A task's news with a heartbeat added.
-local function heard(news, progress, checkpoint)
-  local span
-  span, news = part_news(news or NO_TIME .. '000000')
-  local progress_before, checkpoint_before = told_in(news)
-  if progress == KEPT then
-    progress = progress_before
-  end
-  checkpoint = checkpoint == KEPT and checkpoint_before or sub(checkpoint, @told.rest.at)
-  return span .. NOW .. format('%06d', #progress) .. progress .. checkpoint
-end
+local HEARD = 'h'
 
 local ids, answers, expiries = {}, {}, {}
 for i = 4, #ARGV, 5 do

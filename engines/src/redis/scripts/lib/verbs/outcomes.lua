@@ -1,6 +1,6 @@
 -- Outcomes of attempts other than plain completion. Included only if there is one.
 
--- include tries
+-- include tries heard
 
 -- Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
 local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
@@ -39,8 +39,23 @@ end
 
 local GIVEN_BACK_AT_LAST = @failure.fatal .. 'given back at its last try'
 
--- Returns the status, and whether a repetition would get another answer.
-local function settle_outcome(queue, id, lease, revision, outcome, payload)
+-- Notes the last heartbeat that an outcome carries, if any. Returns the outcome without it.
+local function part_heartbeat(id, outcome)
+  local ends = string.find(outcome, '!', 1, true)
+  if not ends then
+    return outcome
+  end
+  local last = sub(outcome, ends + 1)
+  local told_at = @last_heartbeat.rest.at + sub(last, @last_heartbeat.progress_length)
+  local progress = told_at > @last_heartbeat.rest.at and sub(last, @last_heartbeat.rest.at, told_at - 1) or KEPT
+  local news = call('EXISTS', X) == 1 and call('HGET', X, id)
+  call('HSET', X, id, heard(news or nil, progress, sub(last, told_at)))
+  return sub(outcome, 1, ends - 1)
+end
+
+-- Returns the status, and whether a repetition would get another answer. `kept`: see `finish`.
+local function settle_outcome(queue, id, lease, revision, outcome, payload, kept)
+  outcome = part_heartbeat(id, outcome)
   local kind, is_cancelled = sub(outcome, @outcome.kind), byte(lease) == @state.cancelling.byte
   local fence = sub(lease, @lease.revision)
   local span_at = string.find(outcome, ';', 1, true)
@@ -57,6 +72,9 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
   if is_cancelled or kind == @outcome.cancelled then
     finish(queue, id, lease, @state.cancelled, revision, @flag.no, is_cancelled and @by.cancelling or @by.worker, fence)
     return @state.cancelled, false
+  elseif kind == @outcome.completed then
+    finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, payload, kept)
+    return @state.completed, false
   elseif kind == @outcome.failed or kind == @outcome.stalled then
     local status = kind == @outcome.failed and @state.failed or @state.stalled
     finish(queue, id, lease, status, revision, sub(outcome, @outcome.dead_letter), @by.worker, fence)

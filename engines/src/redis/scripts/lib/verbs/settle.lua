@@ -10,7 +10,8 @@
 --   u<0|1><patience>:<delay>  unknown to its worker: released, or dropped when patience ends; payload: as for retry
 --   x         cancelled
 --   l<delay>  released; n<delay> before the task began
--- Each but `c` may be followed by ; and the span that the task's next attempt is to know.
+-- Each but `c` may be followed by ; and the span that the task's next attempt is to know; each by ! and what the attempt
+-- reported last (`last_heartbeat`).
 -- Returns a string with a letter for each: the digit of the status the task now has, `-` for a lost lease, or, if the
 -- task is over by a settlement of this lease, `=`, or `#` if its cancel was requested before; and whether repeating this would answer otherwise.
 local function settle(count, at)
@@ -52,7 +53,7 @@ local function settle(count, at)
           settle_otherwise = settle_outcome
         end
         local is_again
-        answer, is_again = settle_otherwise(queue, id, lease, revision, outcome, ARGV[first + 3])
+        answer, is_again = settle_otherwise(queue, id, lease, revision, outcome, ARGV[first + 3], kept)
         once = once or is_again
       end
     elseif lease and state >= @state.completed.byte and state <= @state.stalled.byte
