@@ -23,8 +23,7 @@ struct Resize {
 
 /// Runs at most three times; backs off 10 ms, 20 ms.
 #[task(max_retries = 2, retry_delay = "10ms", timeout = "5s", on_shutdown = "requeue", dead_letter = "save")]
-async fn resize(ctx: Context, job: Resize) -> Result<u32, TaskError> {
-    let gallery = ctx.state::<Gallery>()?;
+async fn resize(ctx: Context, gallery: State<Gallery>, job: Resize) -> Result<u32, TaskError> {
     // An earlier attempt may have done part of the work.
     let done = ctx.last_checkpoint::<usize>()?.unwrap_or(0);
     for (n, width) in job.widths.iter().enumerate().skip(done) {

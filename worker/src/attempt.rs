@@ -5,6 +5,7 @@
 //! ends it.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
@@ -30,6 +31,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{client::Client, finished::Finished, hung::HungThreads, meters::pair::Pair, state::States};
+
+/// How long a task waits that was given back for the lack of a state.
+const WITHOUT_STATE: Duration = Duration::from_secs(10);
 
 /// Why an attempt must end early. Later reasons are graver and replace earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +80,8 @@ pub(crate) struct SharedState {
     pub(crate) news: Notify,
     /// Threads that were written off.
     pub(crate) hung: HungThreads,
+    /// The types of states that attempts asked for and the worker does not have.
+    missing_states: Mutex<BTreeSet<&'static str>>,
     /// Cancelled when the worker no longer waits for anything.
     pub(crate) halt: CancellationToken,
     epoch: Instant,
@@ -98,9 +104,20 @@ impl SharedState {
             finished: Finished::default(),
             news: Notify::new(),
             hung: HungThreads::default(),
+            missing_states: Mutex::default(),
             halt: CancellationToken::new(),
             epoch: Instant::now(),
         })
+    }
+
+    /// Notes that the worker has no state of this type. Returns true for the first time.
+    pub(crate) fn note_missing_state(&self, type_name: &'static str) -> bool {
+        self.missing_states.lock().insert(type_name)
+    }
+
+    /// The types of states that were missing since the last call.
+    pub(crate) fn take_missing_states(&self) -> BTreeSet<&'static str> {
+        std::mem::take(&mut *self.missing_states.lock())
     }
 
     /// Microseconds of the monotonic clock since the worker began, so that a point in time fits an atomic.
@@ -124,6 +141,17 @@ struct PendingHeartbeat {
     not_before: Option<Instant>,
 }
 
+/// Values of `later`, and those of `earlier` where it says nothing.
+fn merge(later: Option<Heartbeat>, earlier: Option<Heartbeat>) -> Option<Heartbeat> {
+    match (later, earlier) {
+        (Some(later), Some(earlier)) => Some(Heartbeat {
+            progress: later.progress.or(earlier.progress),
+            checkpoint: later.checkpoint.or(earlier.checkpoint),
+        }),
+        (later, earlier) => later.or(earlier),
+    }
+}
+
 /// One attempt.
 #[derive(Debug)]
 pub(crate) struct Attempt {
@@ -141,17 +169,6 @@ pub(crate) struct Attempt {
     stop: Mutex<Option<Stop>>,
     /// When the attempt was notified that its task is cancelled.
     cancelled_at: OnceLock<Instant>,
-/// Values of `later`, and those of `earlier` where it says nothing.
-fn merge(later: Option<Heartbeat>, earlier: Option<Heartbeat>) -> Option<Heartbeat> {
-    match (later, earlier) {
-        (Some(later), Some(earlier)) => Some(Heartbeat {
-            progress: later.progress.or(earlier.progress),
-            checkpoint: later.checkpoint.or(earlier.checkpoint),
-        }),
-        (later, earlier) => later.or(earlier),
-    }
-}
-
     news: Mutex<PendingHeartbeat>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
@@ -384,6 +401,17 @@ impl Attempt {
         if self.has_begun() { Outcome::Released { delay } } else { Outcome::Unstarted { delay } }
     }
 
+    /// The outcome of an attempt that asked for a state which its worker does not have.
+    pub(crate) fn given_back_without_state(&self, type_name: &'static str) -> Outcome {
+        if self.shared.note_missing_state(type_name) {
+            tracing::error!(
+                name = %self.task.name, version = self.task.version, state = type_name,
+                "the worker has no state of this type: give it to Worker::state. Until then it gives the task back"
+            );
+        }
+        Outcome::Released { delay: WITHOUT_STATE }
+    }
+
     /// Whether the task function began.
     pub(crate) fn has_begun(&self) -> bool {
         self.began_at.load(Ordering::Acquire) != 0
@@ -451,6 +479,7 @@ impl Attempt {
     /// then win.
     pub(crate) fn return_news(&self, later: Instant) {
         let mut news = self.news.lock();
+        let Some(unsent) = news.sent.take() else { return };
         news.not_before = Some(later);
         news.pending = merge(news.pending.take(), Some(unsent));
     }
@@ -480,11 +509,20 @@ pub(crate) struct Ended {
     pub(crate) outcome: Option<Outcome>,
 }
 
+impl Ended {
+    /// What to settle, if anything.
+    pub(crate) fn settlement(self) -> Option<Settlement> {
+        let outcome = self.outcome?;
+        let heartbeat = self.attempt.last_heartbeat(&outcome);
+        let ClaimedTask { id, fence, .. } = &self.attempt.task;
+        Some(Settlement { heartbeat, ..Settlement::new(id.clone(), *fence, outcome) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
-        let Some(unsent) = news.sent.take() else { return };
     use jobbers_common::payload::Payload;
     use tokio::runtime::Handle;
 
@@ -509,16 +547,6 @@ mod tests {
         let (_, holds) = pool.run(move || released.recv());
         let waits = Arc::clone(&attempt);
         let (_, waits) = pool.run(move || {
-impl Ended {
-    /// What to settle, if anything.
-    pub(crate) fn settlement(self) -> Option<Settlement> {
-        let outcome = self.outcome?;
-        let heartbeat = self.attempt.last_heartbeat(&outcome);
-        let ClaimedTask { id, fence, .. } = &self.attempt.task;
-        Some(Settlement { heartbeat, ..Settlement::new(id.clone(), *fence, outcome) })
-    }
-}
-
             let before = Instant::now();
             waits.begin();
             (before, Instant::now())

@@ -141,16 +141,20 @@ impl Context {
         &self.0.task.parameters
     }
 
-    /// The value of this type that the program gave to [`crate::Worker::state`].
+    /// The value of this type that the program gave to [`crate::Worker::state`]. A task that names it in its signature, as
+    /// [`State<T>`](crate::State), needs no such call, and a worker without it does not start.
     ///
     /// # Errors
-    /// Fatal, if the program gave none.
+    /// If the program gave none. The function returns this error by `?`; then the task is given back without having used up
+    /// an attempt, for a worker that has the state.
     pub fn state<T: 'static>(&self) -> Result<&T, TaskError> {
-        self.0
-            .shared
-            .states
-            .get()
-            .ok_or_else(|| TaskError::fatal(format!("this worker has no state of type {}", std::any::type_name::<T>())))
+        let missing = || TaskError::missing_state(std::any::type_name::<T>());
+        self.0.shared.states.get().ok_or_else(missing)
+    }
+
+    pub(crate) fn shared_state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, TaskError> {
+        let missing = || TaskError::missing_state(std::any::type_name::<T>());
+        self.0.shared.states.share().ok_or_else(missing)
     }
 
     /// A client that submits more tasks to the same store.

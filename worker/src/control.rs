@@ -101,7 +101,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let pool = BlockingPool::new(cores, runtime.clone());
     let identity = identity(&config, &registry, &pool);
-    tracing::info!(worker = %identity.id, role = %config.role, slots = config.concurrency, "worker started");
+    announce(&identity, registry.len());
 
     let client = Client::new(Arc::clone(&engine));
     let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
@@ -161,6 +161,18 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let Report { settled, lost, late, unsettled, .. } = report;
     tracing::info!(settled, lost, late, unsettled, "worker stopped");
     Ok(report)
+}
+
+/// Logs what this worker is, and warns if its program has no tasks.
+fn announce(identity: &WorkerReport, tasks: usize) {
+    let WorkerReport { id, role, slots, .. } = identity;
+    tracing::info!(worker = %id, %role, slots, tasks, "worker started");
+    if tasks == 0 {
+        tracing::warn!(
+            "this program has no tasks, so the worker gives back all that it claims. Tasks in a library crate are linked by \
+             `use that_crate as _;` in main.rs; unlisted tasks are given to Worker::task"
+        );
+    }
 }
 
 fn identity(config: &Config, registry: &Registry, pool: &BlockingPool) -> WorkerReport {

@@ -1,19 +1,38 @@
 //! The error of a task function.
 
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
-use jobbers_common::error_kind::ErrorKind;
+use jobbers_common::{duration, error_kind::ErrorKind};
+
+pub(crate) mod listed;
 
 /// Types that carry a message or an error of any type, and so do not define its kind. As [`ErrorKind`] writes them.
 const CARRIERS: [&str; 6] =
     ["alloc::string::String", "&str", "alloc::borrow::Cow", "alloc::boxed::Box", "anyhow::Error", "eyre::Report"];
 
+/// The kind of an attempt's error that asked for a state its worker does not have.
+const MISSING_STATE: &str = "missing_state";
+
 /// Why an attempt did not succeed, and what happens next.
 ///
 /// `?` turns any error into [`TaskError::Retry`]: any value that converts into a `Box<dyn Error + Send + Sync>`, such
 /// as a [`std::error::Error`], `anyhow::Error`, `eyre::Report` or a text. The message contains the whole chain of
-/// causes. The [kind](Reason::kind) is the error's type, unless that only carries an error of another type. Because of
-/// this conversion, `TaskError` does not implement `std::error::Error` itself.
+/// causes. The [kind](Reason::kind) is the error's type, unless that only carries an error of another type.
+///
+/// Because of this conversion, `TaskError` does not implement `std::error::Error` itself. A function that returns
+/// `anyhow::Result` or `eyre::Result` uses `?` on it with the feature `anyhow` or `eyre`; for other types of errors,
+/// [`TaskError::into_error`] makes it a `std::error::Error`. Converted back, also below added context, it is what it was:
+///
+/// ```
+/// use jobbers_worker::TaskError;
+///
+/// fn read() -> Result<u8, Box<dyn std::error::Error + Send + Sync>> {
+///     Err(TaskError::fatal("no such file").into_error())?
+/// }
+///
+/// let error: TaskError = read().map_err(Into::into).unwrap_err();
+/// assert_eq!(error, TaskError::fatal("no such file"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskError {
     /// Try again, by the task's backoff, while retries are left.
@@ -30,13 +49,19 @@ pub enum TaskError {
 }
 
 /// The description of an error, for people and for the task's policy.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Reason {
     /// The kind of error, which `retry_on` and `fatal_on` name.
     pub kind: Option<ErrorKind>,
     /// What happened.
     pub message: String,
+    /// Whether the kind was given by [`TaskError::kind`], so that no type of an error takes its place.
+    has_given_kind: bool,
+    /// The error it was made of.
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+    /// The type of the state that its worker does not have.
+    missing_state: Option<&'static str>,
 }
 
 impl TaskError {
@@ -68,34 +93,88 @@ impl TaskError {
     /// dead letters are grouped by it. Control characters become `_`.
     #[must_use]
     pub fn kind(mut self, kind: impl AsRef<str>) -> Self {
-        if let Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) =
-            &mut self
-        {
+        if let Some(reason) = self.reason_mut() {
             reason.kind = ErrorKind::lossy(kind.as_ref());
+            reason.has_given_kind = true;
         }
         self
+    }
+
+    /// This error as a [`std::error::Error`], for functions with errors of other types. Converting that back, by `?` or
+    /// `TaskError::from`, gives this error again; texts that were added around it come first in its message.
+    #[must_use]
+    pub const fn into_error(self) -> CarriedError {
+        CarriedError::new(self)
+    }
+
+    /// This worker has no state of that type: the attempt is given back, and no retry is used up.
+    pub(crate) fn missing_state(type_name: &'static str) -> Self {
+        let mut reason = Reason::from(format!("this worker has no state of type {type_name}"));
+        reason.missing_state = Some(type_name);
+        Self::Retry(reason).kind(MISSING_STATE)
+    }
+
+    /// Its description; a stop has none.
+    #[must_use]
+    pub const fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) => {
+                Some(reason)
+            }
+            Self::Cancelled => None,
+        }
+    }
+
+    const fn reason_mut(&mut self) -> Option<&mut Reason> {
+        match self {
+            Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) => {
+                Some(reason)
+            }
+            Self::Cancelled => None,
+        }
     }
 }
 
 impl Reason {
     /// An error with all its causes. Its kind is its type, unless that only carries an error of another type.
     fn of<E: Into<Box<dyn StdError + Send + Sync>>>(error: E) -> Self {
-        let error: Box<dyn StdError + Send + Sync> = error.into();
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(because) = cause {
-            message.push_str(": ");
-            message.push_str(&because.to_string());
-            cause = because.source();
+        match read_chain(error.into()) {
+            (message, Ok(carried)) => Self { message, ..carried.reason().cloned().unwrap_or_default() },
+            (message, Err(error)) => {
+                Self { kind: kind_of::<E>(), message, source: Some(error.into()), ..Self::default() }
+            }
         }
-        let kind = ErrorKind::of_type::<E>().filter(|kind| !CARRIERS.contains(&kind.as_str()));
-        Self { kind, message }
+    }
+
+    /// The type of the state that its worker does not have, if that is why.
+    pub(crate) const fn missing_state(&self) -> Option<&'static str> {
+        self.missing_state
+    }
+}
+
+/// The kind of an error of this type, unless it only carries an error of another type.
+fn kind_of<E>() -> Option<ErrorKind> {
+    ErrorKind::of_type::<E>().filter(|kind| !CARRIERS.contains(&kind.as_str()))
+}
+
+/// By kind and message: two errors that say the same are the same.
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.message == other.message
+    }
+}
+
+impl Eq for Reason {}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reason").field("kind", &self.kind).field("message", &self.message).finish_non_exhaustive()
     }
 }
 
 impl From<String> for Reason {
     fn from(message: String) -> Self {
-        Self { kind: None, message }
+        Self { message, ..Self::default() }
     }
 }
 
@@ -113,18 +192,108 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) => {
-                reason.fmt(f)
-            }
-            Self::Cancelled => f.write_str("cancelled"),
+        match self.reason() {
+            Some(reason) => reason.fmt(f),
+            None => f.write_str("cancelled"),
         }
     }
 }
 
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for TaskError {
     fn from(error: E) -> Self {
-        Self::retry(error)
+        let error = error.into();
+        match find_carried(&*error).cloned() {
+            None => Self::Retry(Reason { kind: kind_of::<E>(), ..Reason::of(error) }),
+            Some(mut carried) => {
+                if let Some(reason) = carried.reason_mut() {
+                    reason.message = read_chain(error).0;
+                }
+                carried
+            }
+        }
+    }
+}
+
+/// A [`TaskError`] as a [`std::error::Error`]: see [`TaskError::into_error`].
+#[derive(Debug, Clone)]
+pub struct CarriedError(Carried);
+
+/// The cause by which a [`CarriedError`] is found. `anyhow`, `eyre` and boxes hide the type of the error they hold, and show
+/// its causes.
+#[derive(Debug, Clone)]
+struct Carried(TaskError);
+
+impl CarriedError {
+    const fn new(error: TaskError) -> Self {
+        Self(Carried(error))
+    }
+
+    /// The [`TaskError`] in it.
+    #[must_use]
+    pub const fn task_error(&self) -> &TaskError {
+        &self.0.0
+    }
+}
+
+impl fmt::Display for CarriedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.task_error().fmt(f)
+    }
+}
+
+impl StdError for CarriedError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// What follows from the error, because the carrier has said what happened.
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            TaskError::Retry(_) => f.write_str("it is to be retried"),
+            TaskError::RetryAfter(delay, _) => write!(f, "it is to be retried in {}", duration::format(*delay)),
+            TaskError::Fatal(_) => f.write_str("retries can't help"),
+            TaskError::Aborted(_) => f.write_str("the work is given up"),
+            TaskError::Cancelled => f.write_str("the attempt had to end"),
+        }
+    }
+}
+
+impl StdError for Carried {}
+
+/// The errors of a chain, from the outermost one on.
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// The [`TaskError`] that an error carries.
+fn find_carried<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a TaskError> {
+    chain(error).find_map(|cause| cause.downcast_ref::<Carried>().map(|carried| &carried.0))
+}
+
+/// The messages of an error and its causes, and the [`TaskError`] that it carries or else the error itself.
+fn read_chain(error: Box<dyn StdError + Send + Sync>) -> (String, Result<TaskError, Box<dyn StdError + Send + Sync>>) {
+    let texts: Vec<String> =
+        chain(&*error).take_while(|cause| !cause.is::<Carried>()).map(|cause| cause.to_string()).collect();
+    let message = texts.join(": ");
+    match find_carried(&*error).cloned() {
+        Some(carried) => (message, Ok(carried)),
+        None => (message, Err(error)),
+    }
+}
+
+#[cfg(feature = "anyhow")]
+impl From<TaskError> for anyhow::Error {
+    fn from(error: TaskError) -> Self {
+        Self::new(error.into_error())
+    }
+}
+
+#[cfg(feature = "eyre")]
+impl From<TaskError> for eyre::Report {
+    fn from(error: TaskError) -> Self {
+        Self::new(error.into_error())
     }
 }
 

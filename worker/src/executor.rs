@@ -245,7 +245,14 @@ fn completed(attempt: &Attempt, result: Option<Payload>) -> Outcome {
 
 fn failed(attempt: &Attempt, end: End) -> Outcome {
     let (policy, task) = (&attempt.policy, &attempt.task);
-    let told = |kind, Reason { kind: error_kind, message }| AttemptFailure::new(kind, message).of(error_kind);
+    let told = |kind, Reason { kind: error_kind, message, .. }| AttemptFailure::new(kind, message).of(error_kind);
+    let missing_state = match &end {
+        End::Answered(Err(error)) => error.reason().and_then(Reason::missing_state),
+        _ => None,
+    };
+    if let (Some(type_name), End::Answered(Err(TaskError::Retry(_)))) = (missing_state, &end) {
+        return attempt.given_back_without_state(type_name);
+    }
     let (verdict, failure) = match end {
         End::Answered(Err(TaskError::Cancelled)) => return Outcome::Cancelled,
         End::Answered(Err(TaskError::Retry(reason))) => (Verdict::Retry, told(FailureKind::Error, reason)),

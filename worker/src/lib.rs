@@ -43,6 +43,7 @@ mod declared;
 mod declared_schedules;
 mod error;
 mod executor;
+mod extractor;
 mod fetcher;
 mod finished;
 mod hung;
@@ -85,10 +86,12 @@ pub use self::{
     config::Config,
     context::Context,
     declared_schedules::InvalidCron,
-    error::{Reason, TaskError},
+    error::{CarriedError, Reason, TaskError},
+    extractor::State,
     parents::ParentEnd,
     registry::DuplicateTask,
     report::{Report, WorkerError},
+    state::{MissingState, NeededState},
     task_fn::{Answer, AnyTask, Cron, Start, TaskCall, TaskFn, TaskFuture},
     worker::Worker,
 };
@@ -100,7 +103,7 @@ pub mod prelude {
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
 
-    pub use crate::{Client, Context, NoParameters, Raw, TaskError, TaskFn, Worker, task};
+    pub use crate::{Client, Context, NoParameters, Raw, State, TaskError, TaskFn, Worker, task};
 }
 
 /// The types of a task's policy.
@@ -122,6 +125,7 @@ pub mod macro_support {
     pub use inventory::submit;
 
     pub use crate::{
+        error::listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
         registry::Listed,
         schema::{AnySchema, DerivedSchema, SchemaOf},
         uniqueness::{KeyOf, Uniqueness, key_of_fields, value_of},

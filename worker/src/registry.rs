@@ -1,6 +1,6 @@
 //! The tasks a worker can run, by name and version.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jobbers_common::{
     name::TaskName,
@@ -11,6 +11,7 @@ use jobbers_common::{
 
 use crate::{
     declared_schedules::{InvalidCron, schedule_of},
+    state::{MissingState, States},
     task_fn::AnyTask,
 };
 
@@ -48,6 +49,23 @@ impl Registry {
             }
         }
         Ok(registry)
+    }
+
+    /// How many there are, each version counted.
+    pub(crate) fn len(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
+    /// Checks that every state a task needs is there.
+    pub(crate) fn check_states(&self, states: &States) -> Result<(), MissingState> {
+        let mut types: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+        for task in self.0.values().flatten() {
+            for missing in task.needs().iter().filter(|needed| !states.has(needed)) {
+                types.entry(missing.type_name()).or_default().push(name_of(*task));
+            }
+        }
+        types.values_mut().for_each(|tasks| tasks.sort());
+        if types.is_empty() { Ok(()) } else { Err(MissingState { types: types.into_iter().collect() }) }
     }
 
     /// The version of the program, if known: that of the packages that define its listed tasks, if all agree.
@@ -114,10 +132,15 @@ impl Registry {
 
     fn names_of(&self, is_meant: impl Fn(&dyn AnyTask) -> bool) -> Vec<String> {
         let meant = self.0.values().flatten().filter(|task| is_meant(**task));
-        let mut names: Vec<_> = meant.map(|task| format!("{}@{}", task.name(), task.version())).collect();
+        let mut names: Vec<_> = meant.map(|task| name_of(*task)).collect();
         names.sort();
         names
     }
+}
+
+/// `name@version`.
+pub(crate) fn name_of(task: &dyn AnyTask) -> String {
+    format!("{}@{}", task.name(), task.version())
 }
 
 /// The common value of all, if there is one.

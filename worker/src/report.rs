@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use jobbers_common::engine::Error;
 use jobbers_process::{config::ConfigError, exit, telemetry::TelemetryError};
 
-use crate::{declared_schedules::InvalidCron, registry::DuplicateTask};
+use crate::{declared_schedules::InvalidCron, registry::DuplicateTask, state::MissingState};
 
 /// What a worker did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,6 +45,9 @@ pub enum WorkerError {
     /// Two tasks have the same name and version.
     #[error(transparent)]
     DuplicateTask(#[from] DuplicateTask),
+    /// Tasks need state that the worker does not have.
+    #[error(transparent)]
+    MissingState(#[from] MissingState),
     /// A task declares a schedule that makes no sense.
     #[error(transparent)]
     InvalidCron(#[from] InvalidCron),
@@ -65,7 +68,7 @@ pub enum WorkerError {
 impl WorkerError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::DuplicateTask(_) | Self::InvalidCron(_) => exit::CONFIG,
+            Self::Config(_) | Self::DuplicateTask(_) | Self::MissingState(_) | Self::InvalidCron(_) => exit::CONFIG,
             Self::Engine(error) => exit::of_store(error),
             Self::Telemetry(error) => error.exit_code(),
             Self::Start(_) | Self::Vanished => exit::INTERNAL,

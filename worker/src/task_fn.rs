@@ -1,6 +1,6 @@
 //! A task as a value: the expansion of `#[task]`.
 
-use std::{fmt, future::Future, pin::Pin, time::Duration};
+use std::{fmt, future::Future, pin::Pin, sync::OnceLock, time::Duration};
 
 use jobbers_common::{payload::Payload, policy::TaskPolicy};
 use serde_json::Value;
@@ -9,7 +9,8 @@ use crate::{
     codec::{Decode, Encode},
     context::Context,
     declared::Declared,
-    error::TaskError,
+    error::{TaskError, listed::ListedErrors},
+    state::NeededState,
     uniqueness::Uniqueness,
 };
 
@@ -25,6 +26,10 @@ pub struct TaskFn<P, R> {
     description: &'static str,
     schema: fn() -> Option<Value>,
     cron: Option<Cron>,
+    needs: fn() -> Vec<NeededState>,
+    errors: ListedErrors,
+    /// The policy with the error types that it lists. Their names are known when the program runs.
+    complete: OnceLock<TaskPolicy>,
 }
 
 /// When a task is submitted by a schedule of its own, which workers that have the task create.
@@ -68,6 +73,10 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn expires_in(&self) -> Option<Duration> {
         None
     }
+    /// The state that the function can't do without. A worker that lacks it does not start.
+    fn needs(&self) -> Vec<NeededState> {
+        Vec::new()
+    }
     /// Whether [`AnyTask::start`] returns [`Start::Blocking`]. A worker claims only as many of these as its threads run
     /// soon.
     fn is_blocking(&self) -> bool {
@@ -93,7 +102,16 @@ impl<P, R> TaskFn<P, R> {
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
         let declared = Declared { name, version, policy, unique: None, expires_in: None };
-        Self { declared, call, description: "", schema: || None, cron: None }
+        Self {
+            declared,
+            call,
+            description: "",
+            schema: || None,
+            cron: None,
+            needs: Vec::new,
+            errors: ListedErrors::NONE,
+            complete: OnceLock::new(),
+        }
     }
 
     /// The same with the author's description, and the JSON Schema of its parameters if it has one.
@@ -128,6 +146,21 @@ impl<P, R> TaskFn<P, R> {
         self
     }
 
+    /// The same with the state that the function can't do without: a worker that lacks it does not start.
+    #[must_use]
+    pub const fn needing(mut self, needs: fn() -> Vec<NeededState>) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    /// The same with the error types that its policy lists.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn listing(mut self, errors: ListedErrors) -> Self {
+        self.errors = errors;
+        self
+    }
+
     /// What its submissions take from it.
     pub(crate) const fn declared(&self) -> &Declared<P> {
         &self.declared
@@ -147,8 +180,15 @@ impl<P, R> TaskFn<P, R> {
 
     /// The author's settings for retries, limits and endings.
     #[must_use]
-    pub const fn policy(&self) -> &TaskPolicy {
-        &self.declared.policy
+    pub fn policy(&self) -> &TaskPolicy {
+        let policy = &self.declared.policy;
+        match self.complete.get() {
+            Some(complete) => complete,
+            None => match self.errors.complete(policy) {
+                Some(complete) => self.complete.get_or_init(|| complete),
+                None => policy,
+            },
+        }
     }
 }
 
@@ -179,7 +219,7 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
     }
 
     fn policy(&self) -> &TaskPolicy {
-        &self.declared.policy
+        self.policy()
     }
 
     fn description(&self) -> &str {
@@ -196,6 +236,10 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
 
     fn expires_in(&self) -> Option<Duration> {
         self.declared.expires_in
+    }
+
+    fn needs(&self) -> Vec<NeededState> {
+        (self.needs)()
     }
 
     fn is_blocking(&self) -> bool {

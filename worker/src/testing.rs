@@ -68,8 +68,8 @@ use crate::{
     client::{Client, ResultError},
     codec::Decode,
     executor::{Handover, Tools, execute},
-    registry::{DuplicateTask, Registry},
-    state::States,
+    registry::{DuplicateTask, Registry, name_of},
+    state::{NeededState, States},
     task_fn::{AnyTask, TaskFn},
 };
 
@@ -116,6 +116,14 @@ pub enum TestError {
         name: TaskName,
         /// Its version.
         version: u32,
+    },
+    /// A task asks for state that the bench was not given.
+    #[error("task {task} needs state that this bench does not have: {}; give it to `Builder::state`", types.join(", "))]
+    MissingState {
+        /// `name@version`.
+        task: String,
+        /// The paths of the types.
+        types: Vec<&'static str>,
     },
     /// A submission does not hold the parameters its task takes.
     #[error("task {id}: {problem}")]
@@ -383,13 +391,21 @@ impl TestBench {
         let Some(function) = self.registry.find(task.name.as_str(), task.version) else {
             return Err(TestError::NoSuchTask { name: task.name, version: task.version });
         };
+        let needs = function.needs();
+        let missing = needs.iter().filter(|needed| !self.shared.states.has(needed));
+        refuse_without_state(function, missing.map(NeededState::type_name).collect())?;
         let policy = function.policy().with(&task.overrides);
         let now = Instant::now();
         let taken = Taken { asked: now, answered: now };
         let attempt = Attempt::new(task, policy, None, Arc::clone(&self.shared), 0, taken);
         execute(Handover::new(attempt), function, Arc::clone(&self.tools)).await;
+        refuse_without_state(function, self.shared.take_missing_states().into_iter().collect())?;
         let mut ended = Vec::new();
         self.shared.finished.swap(&mut ended);
         Ok(ended.pop().and_then(Ended::settlement))
     }
+}
+
+fn refuse_without_state(task: &dyn AnyTask, types: Vec<&'static str>) -> Result<(), TestError> {
+    if types.is_empty() { Ok(()) } else { Err(TestError::MissingState { task: name_of(task), types }) }
 }

@@ -87,7 +87,9 @@ impl Worker {
         self
     }
 
-    /// Shares a value with every task, looked up by its type: `ctx.state::<Pool>()`.
+    /// Shares a value with every task, found by its type: an argument `pool: State<Pool>`, or `ctx.state::<Pool>()`. A second
+    /// value of the same type replaces the first. A worker without a value that an argument of one of its tasks names does
+    /// not start.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
@@ -207,6 +209,7 @@ impl Worker {
         config.validate()?;
         self.states.insert(config.stock_root.clone());
         let registry = Registry::collect(&self.tasks)?;
+        registry.check_states(&self.states)?;
         let plan = control::Plan {
             config,
             engine: self.engine,

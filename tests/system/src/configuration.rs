@@ -18,6 +18,7 @@ on_both_engines!(
     a_queue_added_to_a_role_is_served_without_a_restart,
     a_running_task_is_cancelled_in_another_process,
     a_worker_in_the_folder_of_up_works_on_its_store,
+    a_worker_says_how_many_tasks_it_knows_and_warns_of_none,
 );
 
 async fn a_pause_and_its_end_reach_a_worker_in_another_process(kind: Kind) {
@@ -85,4 +86,16 @@ async fn a_worker_in_the_folder_of_up_works_on_its_store(kind: Kind) {
     let id = up.api.submit(&json!({"name": "note"})).await;
     assert_eq!(up.api.finished(&id).await["status"], "completed");
     assert!(!folder.join("jobbers.db").exists());
+}
+
+async fn a_worker_says_how_many_tasks_it_knows_and_warns_of_none(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let arguments = ["--engine-url", stack.url()];
+    let worker = Program::start("empty-worker", stack.folder(), &arguments, &[]);
+    assert!(worker.line("worker started").await.contains("tasks=0"), "{}", worker.said());
+    let warning = worker.line("this program has no tasks").await;
+    assert!(warning.contains("WARN") && warning.contains("use that_crate as _;"), "{warning}");
+    let worker = Program::start("worker", stack.folder(), &arguments, &[]);
+    assert!(worker.line("worker started").await.contains("tasks=5"), "{}", worker.said());
+    assert!(!worker.said().contains("has no tasks"), "{}", worker.said());
 }

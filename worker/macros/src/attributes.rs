@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    backoff::Backoff, duration, error_kind::ErrorKind, lifecycle::Status, name::TaskName, policy::PolicyOverrides,
+    backoff::Backoff, duration, lifecycle::Status, limits::MAX_ERROR_KINDS, name::TaskName, policy::PolicyOverrides,
     unique::OnDuplicate,
 };
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
@@ -16,10 +16,11 @@ use syn::{
 
 use crate::{
     cron::{self, CronAttributes},
+    errors::{self, Listed, ListedErrors},
     uniqueness::{self, Uniqueness},
 };
 
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 26] = [
     "name",
     "version",
     "max_retries",
@@ -29,6 +30,7 @@ const KNOWN: [&str; 25] = [
     "retry_for",
     "retry_on",
     "fatal_on",
+    "fatal_if",
     "timeout",
     "expires_in",
     "max_heartbeat_interval",
@@ -56,6 +58,8 @@ pub(crate) struct Attributes {
     pub(crate) version: Option<u32>,
     /// The policy, where it is not the default, and how late a first attempt may begin.
     pub(crate) policy: PolicyOverrides,
+    /// The error types in `retry_on` and `fatal_on`, and `fatal_if`.
+    pub(crate) errors: ListedErrors,
     /// The uniqueness constraint.
     pub(crate) unique: Uniqueness,
     /// Its schedule, if it declares one.
@@ -129,8 +133,9 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "retry_delay" => policy.retry_delay = Some(length(key, value)?),
         "max_retry_delay" => policy.max_retry_delay = Some(length(key, value)?),
         "retry_for" => policy.retry_for = Some(length(key, value)?),
-        "retry_on" => policy.retry_on = Some(kinds(key, value)?),
-        "fatal_on" => policy.fatal_on = Some(kinds(key, value)?),
+        "retry_on" => Listed { words: policy.retry_on, types: attributes.errors.retry_on } = kinds(key, value)?,
+        "fatal_on" => Listed { words: policy.fatal_on, types: attributes.errors.fatal_on } = kinds(key, value)?,
+        "fatal_if" => attributes.errors.fatal_if = Some(errors::judge(value)?),
         "timeout" => policy.timeout = Some(length(key, value)?),
         "expires_in" => policy.expires_in = Some(length(key, value)?),
         "max_heartbeat_interval" => policy.max_heartbeat_interval = Some(length(key, value)?),
@@ -183,9 +188,20 @@ fn length(key: &str, value: &Expr) -> Result<Duration> {
     }
 }
 
-/// `["rate_limited", "ParseIntError"]`.
-fn kinds(key: &str, value: &Expr) -> Result<Vec<ErrorKind>> {
-    list(key, value)?.map(|kind| ErrorKind::new(text(key, kind)?.value()).map_err(at(kind))).collect()
+/// `["rate_limited", std::io::Error]`.
+fn kinds(key: &str, value: &Expr) -> Result<Listed> {
+    let mut listed = Listed::default();
+    for kind in list(key, value)? {
+        match kind {
+            Expr::Path(path) => listed.types.push(errors::type_of(path)),
+            _ => listed.words.get_or_insert_default().push(errors::word(key, &text(key, kind)?)?),
+        }
+    }
+    let count = listed.types.len() + listed.words.as_ref().map_or(0, Vec::len);
+    if count > MAX_ERROR_KINDS {
+        return Err(Error::new(value.span(), format!("`{key}` names {count} kinds; at most {MAX_ERROR_KINDS}")));
+    }
+    Ok(listed)
 }
 
 /// `["submitted", "started"]`.
@@ -203,7 +219,7 @@ fn texts(key: &str, value: &Expr) -> Result<Vec<LitStr>> {
 
 fn list<'a>(key: &str, value: &'a Expr) -> Result<impl Iterator<Item = &'a Expr>> {
     let Expr::Array(list) = value else {
-        return Err(Error::new(value.span(), format!("`{key}` is a list of texts: write {}", example(key))));
+        return Err(Error::new(value.span(), format!("`{key}` is a list: write {}", example(key))));
     };
     if list.elems.is_empty() {
         return Err(Error::new(value.span(), format!("`{key}` names nothing: leave it out")));
@@ -231,8 +247,9 @@ fn example(key: &str) -> &'static str {
         "retry_delay" => "retry_delay = \"10s\"",
         "max_retry_delay" => "max_retry_delay = \"5m\"",
         "retry_for" => "retry_for = \"2d\"",
-        "retry_on" => "retry_on = [\"rate_limited\"]",
-        "fatal_on" => "fatal_on = [\"invalid\"]",
+        "retry_on" => "retry_on = [std::io::Error, \"rate_limited\"]",
+        "fatal_on" => "fatal_on = [std::num::ParseIntError, \"invalid\"]",
+        "fatal_if" => "fatal_if = is_declined",
         "timeout" => "timeout = \"2m\"",
         "expires_in" => "expires_in = \"10m\"",
         "unique_by" => "unique_by = \"customer\" or unique_by = [\"customer\", \"region\"]",
@@ -252,7 +269,10 @@ fn unknown(key: &Ident) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::policy::{DeadLetter, OnShutdown, OnStall};
+    use jobbers_common::{
+        error_kind::ErrorKind,
+        policy::{DeadLetter, OnShutdown, OnStall},
+    };
     use quote::quote;
 
     use super::*;
@@ -272,7 +292,8 @@ mod tests {
             max_retry_delay = "5m",
             retry_for = "2d",
             retry_on = ["busy", "timeout"],
-            fatal_on = ["ParseIntError"],
+            fatal_on = [std::num::ParseIntError, "SMTP_550"],
+            fatal_if = is_declined,
             timeout = "2m",
             expires_in = "10m",
             max_heartbeat_interval = 30,
@@ -294,7 +315,7 @@ mod tests {
             max_retry_delay: Some(Duration::from_secs(300)),
             retry_for: Some(Duration::from_secs(172_800)),
             retry_on: Some(vec![ErrorKind::checked("busy"), ErrorKind::checked("timeout")]),
-            fatal_on: Some(vec![ErrorKind::checked("ParseIntError")]),
+            fatal_on: Some(vec![ErrorKind::checked("SMTP_550")]),
             timeout: Some(Duration::from_secs(120)),
             max_heartbeat_interval: Some(Duration::from_secs(30)),
             on_stall: Some(OnStall::Retry),
@@ -306,6 +327,8 @@ mod tests {
             expires_in: Some(Duration::from_secs(600)),
         };
         assert_eq!(said.policy, policy);
+        let ListedErrors { retry_on, fatal_on, fatal_if } = said.errors;
+        assert_eq!((retry_on.len(), fatal_on.len(), fatal_if.is_some()), (0, 1, true));
     }
 
     #[test]
@@ -359,7 +382,11 @@ mod tests {
             (quote!(name = "two words"), "is not valid"),
             (quote!(backoff = "sideways"), "is not a backoff"),
             (quote!(retry_for = 0), "`retry_for` must be above 0"),
-            (quote!(retry_on = "busy"), "is a list of texts: write retry_on"),
+            (quote!(retry_on = "busy"), "is a list: write retry_on"),
+            (quote!(fatal_on = ["std::io::Error"]), "a type is written without quotes: fatal_on = [std::io::Error]"),
+            (quote!(retry_on = ["TimeOut"]), "a type is written without quotes: retry_on = [TimeOut]"),
+            (quote!(fatal_on = [Error, 5]), "`fatal_on` is a text"),
+            (quote!(fatal_if = "declined"), "`fatal_if` is a function of a reference to an error"),
             (quote!(fatal_on = []), "names nothing"),
             (quote!(fatal_on = ["two\nlines"]), "is not a kind of error"),
             (quote!(on_shutdown = "explode"), "unknown variant `explode`, expected one of `finish`, `requeue`, `fail`"),
@@ -373,7 +400,7 @@ mod tests {
             (quote!(unique, unique_for = 0), "unique_for is longer than nothing and at most 366d"),
             (quote!(unique, unique_for = "367d"), "at most 366d"),
             (quote!(unique, unique_while = []), "names nothing"),
-            (quote!(unique, unique_while = "started"), "is a list of texts"),
+            (quote!(unique, unique_while = "started"), "is a list: write unique_while"),
             (quote!(unique, unique_while = ["running"]), "unknown variant `running`"),
             (quote!(unique, on_duplicate = "ignore"), "unknown variant `ignore`, expected one of `reject`, `return`"),
             (quote!(unique_by = []), "names nothing"),

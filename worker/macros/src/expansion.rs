@@ -7,11 +7,11 @@ use jobbers_common::{
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, Expr, ExprLit, ItemFn, Lit, Meta, MetaNameValue, Result, parse_quote, parse2};
+use syn::{Attribute, Error, Expr, ExprLit, Ident, ItemFn, Lit, Meta, MetaNameValue, Result, parse_quote, parse2};
 
 use crate::{
     attributes::{self, Attributes},
-    signature::{self, Shape},
+    signature::{self, Argument, Shape},
 };
 
 /// The expansion, or the problems found together with the original function, so that the compiler does not also report
@@ -58,22 +58,9 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     // reference.
     body.sig.fn_token.span = Span::call_site();
 
-    let context = shape.context.then(|| quote!(context,));
-    let parameters = shape.job.map(|_| quote!(job));
-    let call = quote!(#plain(#context #parameters));
-    let call = if attributes.blocking {
-        quote!(::jobbers_worker::TaskCall::Blocking(|context, job| {
-            let _ = (&context, &job);
-            ::core::result::Result::map_err(#call, ::core::convert::Into::into)
-        }))
-    } else {
-        quote!(::jobbers_worker::TaskCall::Async(|context, job| {
-            let _ = (&context, &job);
-            ::std::boxed::Box::pin(async move {
-                ::core::result::Result::map_err(#call.await, ::core::convert::Into::into)
-            })
-        }))
-    };
+    let call = write_call(attributes, shape, &plain);
+    let (errors, listing) = attributes.errors.write().unzip();
+    let needs = needs(shape);
 
     let (unique, cron) = (attributes.unique.write(&parse_quote!(#job)), attributes.cron.write());
     let expiry = attributes.policy.expires_in.map(|late| {
@@ -92,7 +79,8 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #[expect(non_upper_case_globals, reason = "a task is called by its function's name")]
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry .described(#description, || {
+            #errors
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry #listing #needs .described(#description, || {
                 #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
                 use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
                 (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
@@ -100,6 +88,56 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         };
         #listed
     }
+}
+
+/// How the function is called with its arguments. What it takes from the context is taken first.
+fn write_call(attributes: &Attributes, shape: &Shape<'_>, plain: &Ident) -> TokenStream {
+    let convert = attributes.errors.write_conversion();
+    let argument = |(nth, argument): (usize, &Argument<'_>)| match argument {
+        Argument::Context => quote!(context),
+        Argument::Job => quote!(job),
+        Argument::State(_) => {
+            let state = format_ident!("state_{nth}");
+            quote!(#state)
+        }
+    };
+    let state = |(nth, argument): (usize, &Argument<'_>)| match argument {
+        Argument::State(ty) => {
+            let state = format_ident!("state_{nth}");
+            Some(quote!(let #state = <#ty>::of(&context)?;))
+        }
+        Argument::Context | Argument::Job => None,
+    };
+    let states = shape.arguments.iter().enumerate().filter_map(state);
+    let arguments = shape.arguments.iter().enumerate().map(argument);
+    let call = quote!(#plain(#(#arguments),*));
+    if attributes.blocking {
+        quote!(::jobbers_worker::TaskCall::Blocking(|context, job| {
+            let _ = (&context, &job);
+            #(#states)*
+            ::core::result::Result::map_err(#call, #convert)
+        }))
+    } else {
+        quote!(::jobbers_worker::TaskCall::Async(|context, job| {
+            let _ = (&context, &job);
+            ::std::boxed::Box::pin(async move {
+                #(#states)*
+                let answer: ::core::result::Result<_, ::jobbers_worker::TaskError> =
+                    ::core::result::Result::map_err(#call.await, #convert);
+                answer
+            })
+        }))
+    }
+}
+
+/// The code that declares which state the function can't do without.
+fn needs(shape: &Shape<'_>) -> Option<TokenStream> {
+    let state = |argument: &Argument<'_>| match argument {
+        Argument::State(ty) => Some(quote!(<#ty>::needed())),
+        Argument::Context | Argument::Job => None,
+    };
+    let needed: Vec<_> = shape.arguments.iter().filter_map(state).collect();
+    (!needed.is_empty()).then(|| quote!(.needing(|| ::std::vec![#(#needed),*])))
 }
 
 /// The author's comment above the function, without the margin that rustdoc removes too.

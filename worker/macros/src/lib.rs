@@ -10,6 +10,7 @@ use proc_macro::TokenStream;
 
 mod attributes;
 mod cron;
+mod errors;
 mod expansion;
 mod signature;
 mod uniqueness;
@@ -22,8 +23,9 @@ mod uniqueness;
 /// ```
 ///
 /// The function becomes a `static` of the same name, a `TaskFn<Resize, Resized>`: `resize.delay(&client, job)` submits
-/// it, `resize.call(ctx, job)` runs the plain function. Both arguments may be left out; one whose type is called
-/// `Context` is the context. The answer is a `Result`; its error may be anything that turns into a `TaskError`.
+/// it, `resize.call(ctx, job)` runs the plain function. Arguments may be left out, and be in any order: one whose type is called
+/// `Context` is the context, `State<T>` is a value that the program gave to `Worker::state`, and the other one is the
+/// parameters. A worker without such a value does not start. The answer is a `Result`; its error may be anything that turns into a `TaskError`.
 ///
 /// | attribute | default | |
 /// |---|---|---|
@@ -34,8 +36,9 @@ mod uniqueness;
 /// | `backoff = "…"` | `exponential_jitter` | `constant`, `linear`, `exponential`, `exponential_jitter` |
 /// | `max_retry_delay = "1h"` | 1 h | upper bound of a computed delay |
 /// | `retry_for = "2d"` | none | no retry begins later than this after the submission; without `max_retries`, in its place |
-/// | `retry_on = ["…"]` | all | the only kinds of errors that are retried |
-/// | `fatal_on = ["…"]` | none | kinds of errors that are never retried |
+/// | `retry_on = [std::io::Error, "…"]` | all | the only errors that are retried: types, and words given to `.kind("…")` |
+/// | `fatal_on = [std::io::Error, "…"]` | none | errors that are never retried |
+/// | `fatal_if = is_declined` | none | a function `fn(&E) -> bool`: errors of type `E` that are never retried |
 /// | `timeout = "2m"` | none | longest one attempt may run |
 /// | `expires_in = "10m"` | none | how late a first attempt may begin; what the typed client and the task's own schedule submit |
 /// | `max_heartbeat_interval = "30s"` | none | longest silence between two heartbeats |

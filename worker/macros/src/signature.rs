@@ -1,15 +1,27 @@
 //! The shape that a function must have to be a task.
 
-use syn::{Error, FnArg, GenericArgument, ItemFn, PatType, PathArguments, Result, ReturnType, Safety, Type};
+use syn::{
+    Error, FnArg, GenericArgument, ItemFn, PatType, PathArguments, PathSegment, Result, ReturnType, Safety, Type,
+};
 
 /// The parts of a task function's signature that matter.
 pub(crate) struct Shape<'a> {
-    /// Whether it takes the context.
-    pub(crate) context: bool,
+    /// Its arguments, in order.
+    pub(crate) arguments: Vec<Argument<'a>>,
     /// The type of its parameters, if it takes any.
     pub(crate) job: Option<&'a Type>,
     /// Its result type on success.
     pub(crate) output: &'a Type,
+}
+
+/// An argument of a task function.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Argument<'a> {
+    Context,
+    /// `State<T>`, with its type as it is written.
+    State(&'a Type),
+    /// The parameters.
+    Job,
 }
 
 /// Reads a function's shape.
@@ -36,39 +48,97 @@ pub(crate) fn read(function: &ItemFn, blocking: bool) -> Result<Shape<'_>> {
     if !signature.generics.params.is_empty() {
         return Err(Error::new_spanned(&signature.generics, "a task can't be generic: it is found by its name alone"));
     }
-    let (context, job) = arguments(function)?;
-    Ok(Shape { context, job, output: output(function)? })
+    let (arguments, job) = arguments(function)?;
+    Ok(Shape { arguments, job, output: output(function)? })
 }
 
-fn arguments(function: &ItemFn) -> Result<(bool, Option<&Type>)> {
-    let mut typed = Vec::new();
+fn arguments(function: &ItemFn) -> Result<(Vec<Argument<'_>>, Option<&Type>)> {
+    let (mut arguments, mut job) = (Vec::new(), None);
     for argument in &function.sig.inputs {
         match argument {
             FnArg::Receiver(receiver) => {
                 return Err(Error::new_spanned(receiver, "a task is a free function, without `self`"));
             }
-            FnArg::Typed(argument) => typed.push(argument),
+            FnArg::Typed(PatType { ty, .. }) => arguments.push(match argument_of(ty)? {
+                Argument::Job if job.replace(&**ty).is_some() => {
+                    let problem = "a task takes one value of parameters, besides a `Context` and `State<…>`: put them in a struct";
+                    return Err(Error::new_spanned(argument, problem));
+                }
+                Argument::Context if arguments.iter().any(|known| matches!(known, Argument::Context)) => {
+                    return Err(Error::new_spanned(argument, "a task takes one `Context`"));
+                }
+                argument => argument,
+            }),
         }
     }
-    match typed.as_slice() {
-        [] => Ok((false, None)),
-        [PatType { ty, .. }] if is_context(ty) => Ok((true, None)),
-        [PatType { ty, .. }] => Ok((false, Some(ty))),
-        [first, second] if is_context(&first.ty) => Ok((true, Some(&second.ty))),
-        [first, _] => Err(Error::new_spanned(&first.ty, "the first of two arguments must be the `Context`")),
-        [_, _, third, ..] => {
-            Err(Error::new_spanned(third, "a task takes a `Context` and one value of parameters; put them in a struct"))
+    Ok((arguments, job))
+}
+
+fn argument_of(ty: &Type) -> Result<Argument<'_>> {
+    match ty {
+        Type::Reference(reference) if is_context(&reference.elem) => {
+            Err(Error::new_spanned(ty, "a task takes its `Context` by value: write `ctx: Context`"))
         }
+        Type::Reference(reference) => {
+            let owned = match &*reference.elem {
+                Type::Path(path) if path.path.is_ident("str") => "`String`",
+                Type::Slice(_) => "a `Vec`",
+                _ => "the type without `&`",
+            };
+            Err(Error::new_spanned(
+                ty,
+                format!("the parameters of a task are owned, because they are read from its payload: write {owned}"),
+            ))
+        }
+        Type::ImplTrait(_) => {
+            Err(Error::new_spanned(ty, "the parameters of a task are of one type: a task is found by its name alone"))
+        }
+        ty if is_context(ty) => Ok(Argument::Context),
+        ty if is_state(ty) => Ok(Argument::State(ty)),
+        ty if has_lifetime(ty) => Err(Error::new_spanned(
+            ty,
+            "the parameters of a task are owned, because they are read from its payload: use a type without a lifetime",
+        )),
+        _ => Ok(Argument::Job),
     }
 }
 
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// `State<T>`.
+fn is_state(ty: &Type) -> bool {
+    let is_it = |segment: &PathSegment| {
+        segment.ident == "State"
+            && matches!(&segment.arguments, PathArguments::AngleBracketed(types) if types.args.len() == 1)
+    };
+    last_segment(ty).is_some_and(is_it)
+}
+
+/// Whether a type has a lifetime other than `'static` among its arguments.
+fn has_lifetime(ty: &Type) -> bool {
+    let Some(PathArguments::AngleBracketed(generics)) = last_segment(ty).map(|segment| &segment.arguments) else {
+        return false;
+    };
+    generics.args.iter().any(|argument| match argument {
+        GenericArgument::Lifetime(lifetime) => lifetime.ident != "static",
+        GenericArgument::Type(ty) => has_lifetime(ty),
+        _ => false,
+    })
+}
+
 fn is_context(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Context"))
+    last_segment(ty).is_some_and(|segment| segment.ident == "Context")
 }
 
 /// The `T` of `Result<T, …>`.
 fn output(function: &ItemFn) -> Result<&Type> {
-    let wrong = "a task answers a `Result<T, TaskError>`";
+    let wrong = "a task answers a `Result<T, TaskError>`, or another type that is called `…Result` and names `T` first; an alias \
+                 of another name is spelled out";
     let ReturnType::Type(_, answer) = &function.sig.output else {
         return Err(Error::new_spanned(&function.sig.ident, wrong));
     };
@@ -126,8 +196,28 @@ mod tests {
             ),
         ] {
             let shape = read(&function, false).unwrap_or_else(|problem| panic!("{problem}"));
-            assert_eq!((shape.context, shape.job.is_some()), (context, job));
+            let has_context = shape.arguments.iter().any(|argument| matches!(argument, Argument::Context));
+            assert_eq!((has_context, shape.job.is_some()), (context, job));
         }
+    }
+
+    #[test]
+    fn state_may_be_anywhere_among_the_arguments() {
+        let function = parse_quote!(
+            async fn f(
+                State(pool): State<Pool>,
+                job: Job,
+                ctx: Context,
+                mail: jobbers_worker::State<Mail>,
+            ) -> Result<(), TaskError> {
+            }
+        );
+        let shape = read(&function, false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert!(
+            matches!(shape.arguments[..], [Argument::State(_), Argument::Job, Argument::Context, Argument::State(_)]),
+            "{:?}",
+            shape.arguments
+        );
     }
 
     #[test]
@@ -173,7 +263,7 @@ mod tests {
                     async fn f(a: A, b: B) -> Result<(), TaskError> {}
                 ),
                 false,
-                "must be the `Context`",
+                "in a struct",
             ),
             (
                 parse_quote!(
@@ -195,6 +285,57 @@ mod tests {
                 ),
                 false,
                 "answers a `Result",
+            ),
+        ] {
+            let found = problem(&function, blocking);
+            assert!(found.contains(part), "{part}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_task_is_told_what_to_write_instead() {
+        for (function, blocking, part) in [
+            (
+                parse_quote!(
+                    async fn f(ctx: &Context, a: A) -> Result<(), TaskError> {}
+                ),
+                false,
+                "`Context` by value",
+            ),
+            (
+                parse_quote!(
+                    async fn f(a: Context, b: Context) -> Result<(), TaskError> {}
+                ),
+                false,
+                "one `Context`",
+            ),
+            (
+                parse_quote!(
+                    async fn f(name: &str) -> Result<(), TaskError> {}
+                ),
+                false,
+                "write `String`",
+            ),
+            (
+                parse_quote!(
+                    async fn f(name: Cow<'_, str>) -> Result<(), TaskError> {}
+                ),
+                false,
+                "without a lifetime",
+            ),
+            (
+                parse_quote!(
+                    async fn f(job: impl Serialize) -> Result<(), TaskError> {}
+                ),
+                false,
+                "of one type",
+            ),
+            (
+                parse_quote!(
+                    async fn f() -> Answer<u32> {}
+                ),
+                false,
+                "is spelled out",
             ),
         ] {
             let found = problem(&function, blocking);

@@ -316,7 +316,7 @@ async fn raw_bytes_come_back_as_they_went_in() {
 #[error("no such address")]
 struct NoSuchAddress;
 
-#[task(fatal_on = ["NoSuchAddress", "spam"])]
+#[task(fatal_on = [NoSuchAddress, "spam"])]
 async fn deliver(what: String) -> Result<(), TaskError> {
     match what.as_str() {
         "to nobody" => Err(NoSuchAddress.into()),

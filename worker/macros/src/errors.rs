@@ -1,0 +1,96 @@
+//! The errors that `retry_on`, `fatal_on` and `fatal_if` name: words, types and a function.
+
+use jobbers_common::error_kind::ErrorKind;
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, Expr, ExprPath, LitStr, Result, TypePath, spanned::Spanned};
+
+/// The entries of one list.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) words: Option<Vec<ErrorKind>>,
+    pub(crate) types: Vec<TypePath>,
+}
+
+/// What the compiler resolves: the types of both lists, and the function.
+#[derive(Debug, Default)]
+pub(crate) struct ListedErrors {
+    pub(crate) retry_on: Vec<TypePath>,
+    pub(crate) fatal_on: Vec<TypePath>,
+    pub(crate) fatal_if: Option<Expr>,
+}
+
+/// A path in a list is a type.
+pub(crate) fn type_of(path: &ExprPath) -> TypePath {
+    TypePath { attrs: path.attrs.clone(), qself: path.qself.clone(), path: path.path.clone() }
+}
+
+/// A text in a list is a word that the program gives to `.kind("…")`, or how an attempt failed. The compiler can't check a
+/// type in a text, so a text that looks like one is refused.
+pub(crate) fn word(key: &str, text: &LitStr) -> Result<ErrorKind> {
+    let word = text.value();
+    let is_named_like_type = word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase);
+    if word.contains("::") || is_named_like_type && word.chars().all(char::is_alphanumeric) {
+        let problem = format!(
+            "a type is written without quotes: {key} = [{word}]. A text is a word that the task gives to `.kind(\"…\")`, \
+             such as \"rate_limited\""
+        );
+        return Err(Error::new(text.span(), problem));
+    }
+    ErrorKind::new(word).map_err(|problem| Error::new(text.span(), problem.to_string()))
+}
+
+/// The function of `fatal_if`.
+pub(crate) fn judge(value: &Expr) -> Result<Expr> {
+    match value {
+        Expr::Path(_) | Expr::Closure(_) => Ok(value.clone()),
+        other => Err(Error::new(
+            other.span(),
+            "`fatal_if` is a function of a reference to an error that answers whether it is fatal: \
+             fatal_if = is_declined, or fatal_if = |error: &Declined| error.is_final()",
+        )),
+    }
+}
+
+impl ListedErrors {
+    fn is_empty(&self) -> bool {
+        self.retry_on.is_empty() && self.fatal_on.is_empty() && self.fatal_if.is_none()
+    }
+
+    /// The constant that the task and its calls share, and the code added to the task; nothing if none is listed.
+    pub(crate) fn write(&self) -> Option<(TokenStream, TokenStream)> {
+        if self.is_empty() {
+            return None;
+        }
+        let types = |types: &[TypePath]| quote!(&[#(::jobbers_worker::macro_support::ListedError::of::<#types>()),*]);
+        let (retry_on, fatal_on) = (types(&self.retry_on), types(&self.fatal_on));
+        let fatal_if = match &self.fatal_if {
+            Some(judge) => quote!(::core::option::Option::Some(|error| {
+                ::jobbers_worker::macro_support::holds(#judge, error)
+            })),
+            None => quote!(::core::option::Option::None),
+        };
+        let constant = quote! {
+            const LISTED_ERRORS: ::jobbers_worker::macro_support::ListedErrors =
+                ::jobbers_worker::macro_support::ListedErrors {
+                    retry_on: #retry_on,
+                    fatal_on: #fatal_on,
+                    fatal_if: #fatal_if,
+                };
+        };
+        Some((constant, quote!(.listing(LISTED_ERRORS))))
+    }
+
+    /// The function that makes a [`TaskError`] of what the task function answers.
+    pub(crate) fn write_conversion(&self) -> TokenStream {
+        if self.is_empty() {
+            return quote!(::core::convert::Into::into);
+        }
+        quote!(|error| {
+            #[expect(unused_imports, reason = "one of the two, by whether the error is a carrier of errors")]
+            use ::jobbers_worker::macro_support::{InCarrier as _, InPlainError as _};
+            let found = (&::jobbers_worker::macro_support::Probe(&error)).find(&LISTED_ERRORS);
+            LISTED_ERRORS.sort(::core::convert::Into::into(error), found)
+        })
+    }
+}
