@@ -11,6 +11,7 @@ use std::{error::Error as _, fmt::Display, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
+use jobbers_common::name::TaskId;
 use reqwest::{Request, RequestBuilder, Response, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -67,6 +68,8 @@ pub enum Error {
         detail: String,
         /// How long to wait before the next attempt, if the manager reports it.
         retry_after: Option<Duration>,
+        /// The task that holds the unique key, if that is why.
+        holder: Option<TaskId>,
     },
 }
 
@@ -183,12 +186,12 @@ impl Client {
         let retry_after = response.headers().get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok()).map(Duration::from_secs);
         let problem = response.bytes().await.ok().and_then(|body| serde_json::from_slice::<ProblemBody>(&body).ok());
-        let Some(ProblemBody { code, title, detail, .. }) = problem else {
+        let Some(ProblemBody { code, title, detail, holder, .. }) = problem else {
             return self.foreign(Some(status), &format!("it answers {status} without a problem"));
         };
         let said = [detail, title.into_owned()].into_iter().find(|text| !text.is_empty());
         let detail = said.unwrap_or_else(|| status.to_string());
-        Error::Refused { url: self.base.clone(), status, code: code.into_owned(), detail, retry_after }
+        Error::Refused { url: self.base.clone(), status, code: code.into_owned(), detail, retry_after, holder }
     }
 }
 

@@ -371,6 +371,12 @@ impl Problem {
         &self.detail
     }
 
+    /// The task that holds the unique key, if that is why.
+    #[must_use]
+    pub const fn holder(&self) -> Option<&TaskId> {
+        self.holder.as_ref()
+    }
+
     /// When it is worth trying again, if that is known.
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -388,9 +394,10 @@ pub fn invalid(field: &str, rule: impl std::fmt::Display) -> Problem {
     Problem::new(Code::InvalidRequest, format!("{field} {rule}")).at(format!("/{field}"))
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        let code = match &error {
+impl From<&Error> for Code {
+    /// The code of an error of the store: the same whether a manager answers with it, or a program meets it itself.
+    fn from(error: &Error) -> Self {
+        match error {
             Error::UnknownQueue(_) => Code::UnknownQueue,
             Error::UnknownRole(_) => Code::UnknownRole,
             Error::UnknownKey(_) => Code::UnknownKey,
@@ -429,7 +436,13 @@ impl From<Error> for Problem {
             Error::Schema { .. } => Code::StoreSchema,
             Error::Corrupt(_) => Code::StoreCorrupt,
             _ => Code::Internal,
-        };
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let code = Code::from(&error);
         if code.status().is_server_error() {
             tracing::debug!(%error, code = code.as_str(), "the store refused");
         }

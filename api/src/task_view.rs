@@ -378,6 +378,12 @@ impl From<&Progress> for ProgressView {
     }
 }
 
+impl From<ProgressView> for Progress {
+    fn from(view: ProgressView) -> Self {
+        Self::new(view.fraction, view.message)
+    }
+}
+
 /// A failed attempt.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[schema(as = AttemptError)]

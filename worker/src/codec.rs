@@ -38,16 +38,28 @@ impl<T: DeserializeOwned> Decode for T {
             return Err(format!("{} is no JSON", payload.content_type()));
         }
         // The path is computed only for failures, because tracking it costs more than the decoding.
-        payload.decode().map_err(|plain| {
-            let mut reader = serde_json::Deserializer::from_slice(&payload.bytes);
-            match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-                Err(error) if error.path().iter().next().is_some() => {
-                    format!("{}: {}", error.path(), error.inner())
+        payload.decode().or_else(|plain| if is_unit::<Self>() { decode_unit(plain) } else { Err(plain) }).map_err(
+            |plain| {
+                let mut reader = serde_json::Deserializer::from_slice(&payload.bytes);
+                match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+                    Err(error) if error.path().iter().next().is_some() => {
+                        format!("{}: {}", error.path(), error.inner())
+                    }
+                    _ => plain.to_string(),
                 }
-                _ => plain.to_string(),
-            }
-        })
+            },
+        )
     }
+}
+
+/// Whether a type is `()`, which a task without parameters may name.
+pub(crate) fn is_unit<T>() -> bool {
+    size_of::<T>() == 0 && std::any::type_name::<T>() == std::any::type_name::<()>()
+}
+
+/// A `()` from whatever was submitted: no parameters are no parameters.
+fn decode_unit<T: DeserializeOwned, E>(otherwise: E) -> Result<T, E> {
+    T::deserialize(serde_json::Value::Null).map_err(|_| otherwise)
 }
 
 impl<T: Serialize> Encode for T {
@@ -111,6 +123,14 @@ mod tests {
         let payload = Payload { content_type: Some("text/csv".into()), bytes: Bytes::from_static(b"1") };
         assert!(u8::decode(&payload).unwrap_err().contains("text/csv"));
         assert_eq!(Raw::decode(&payload).unwrap().encode(), Ok(Some(payload)));
+    }
+
+    #[test]
+    fn a_unit_takes_what_a_task_without_parameters_takes() {
+        for text in ["null", "{}", "[]", "{\"a\": 1}"] {
+            assert_eq!(<()>::decode(&Payload::json(text)), Ok(()), "{text}");
+        }
+        assert!(<[u8; 0]>::decode(&Payload::json("{}")).is_err(), "only a unit");
     }
 
     #[test]

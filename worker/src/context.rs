@@ -110,6 +110,24 @@ impl Context {
         &self.0.task.metadata.labels
     }
 
+    /// The value of one label of its submission.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels().iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
+    }
+
+    /// Its rank in its queue.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.0.task.priority
+    }
+
+    /// When it was submitted, by the store's clock.
+    #[must_use]
+    pub fn submitted_at(&self) -> Timestamp {
+        self.0.task.submitted_at
+    }
+
     /// This attempt's number, 1 for the first.
     #[must_use]
     pub fn attempt(&self) -> u32 {

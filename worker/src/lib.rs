@@ -69,16 +69,23 @@ mod worker;
 
 /// The types in signatures of this library, so that a program needs no other crate of Jobbers.
 pub use jobbers_common::{
-    engine::{Cancelled, Engine, SubmittedHow, TaskDeletion},
-    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
+    engine::{Cancelled, Engine, Error, SubmittedHow, TaskDeletion},
+    failure::AttemptError,
+    label::{Label, Labels},
+    metadata::Metadata,
+    name::{LabelName, NameError, QueueName, RoleName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    task::Fence,
+    routing::QueueForbidden,
+    task::{Fence, Priority, Progress, Task},
     time::Timestamp,
     workflow::RunState,
 };
 pub use jobbers_macros::task;
-pub use jobbers_process::shutdown::Shutdown;
+pub use jobbers_process::{config::ConfigError, shutdown::Shutdown, telemetry::TelemetryError};
 pub use schemars;
+pub use tokio_util::sync::CancellationToken;
+
+pub use futures_util::{Stream, TryStreamExt};
 
 pub use self::{
     client::{Client, Flow, Handle, PendingResult, ResultError, RunHandle, Submission, SubmitError},
@@ -113,7 +120,7 @@ pub mod policy {
         dependency::{DependencyPolicy, added::NewDependency},
         error_kind::ErrorKind,
         lifecycle::Status,
-        policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
+        policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyError, PolicyOverrides, TaskPolicy},
         signal::OnTimeout,
         unique::OnDuplicate,
     };

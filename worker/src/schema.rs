@@ -8,6 +8,8 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde_json::Value;
 
+use crate::codec::is_unit;
+
 /// Requests the schema of `T`.
 #[derive(Debug)]
 pub struct SchemaOf<T>(PhantomData<fn() -> T>);
@@ -25,7 +27,8 @@ pub trait DerivedSchema {
 
 impl<T: JsonSchema> DerivedSchema for SchemaOf<T> {
     fn schema(&self) -> Option<Value> {
-        Some(schemars::schema_for!(T).to_value())
+        // A unit takes anything, as a task without parameters does.
+        (!is_unit::<T>()).then(|| schemars::schema_for!(T).to_value())
     }
 }
 
@@ -52,5 +55,6 @@ mod tests {
     fn only_types_that_derive_one_have_a_schema() {
         assert_eq!((&SchemaOf::<u8>::NEW).schema().unwrap()["type"], "integer");
         assert_eq!((&SchemaOf::<Plain>::NEW).schema(), None);
+        assert_eq!((&SchemaOf::<()>::NEW).schema(), None, "a unit takes anything");
     }
 }

@@ -1,6 +1,6 @@
 //! What both kinds of connection answer, in one form.
 
-use jobbers_common::{engine::Submitted, lifecycle::Status, payload::Payload};
+use jobbers_common::{engine::Submitted, error_kind::ErrorKind, lifecycle::Status, payload::Payload, task::Progress};
 
 /// The answer to a submission, whichever way it took.
 #[derive(Debug)]
@@ -14,7 +14,9 @@ pub(super) struct Taken {
 pub(super) struct Standing {
     pub(super) status: Status,
     pub(super) result: Option<Payload>,
-    pub(super) error: Option<String>,
+    pub(super) progress: Option<Progress>,
+    /// The message and the kind of the last failed attempt's error.
+    pub(super) error: Option<(String, Option<ErrorKind>)>,
 }
 
 impl From<Submitted> for Taken {

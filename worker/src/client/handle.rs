@@ -6,28 +6,47 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::{Stream, stream};
 use jobbers_common::{
-    engine::{Submitted, SubmittedHow},
+    engine::{Cancelled, Submitted, SubmittedHow},
     lifecycle::Status,
     limits::MAX_WAIT,
     name::{QueueName, TaskId},
     payload::Payload,
+    task::Progress,
 };
 
 use super::{
     answers::{Standing, Taken},
     connection::{Client, Way},
-    error::ResultError,
+    error::{ResultError, SubmitError},
 };
 use crate::codec::Decode;
 
-/// An accepted task with a result of type `R`.
+/// An accepted task with a result of type `R`. Clones refer to the same task.
+///
+/// ```standalone_crate
+/// use jobbers_worker::{prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn double(n: u64) -> Result<u64, TaskError> { Ok(2 * n) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bench = TestBench::new().await?;
+/// let handle = double.delay(bench.client(), 21).await?;
+/// assert!(!handle.status().await?.is_finished());
+/// bench.drain().await?;
+/// assert_eq!(handle.result(Duration::from_secs(5)).await?, 42);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Handle<R> {
     /// Its id.
     pub id: TaskId,
     /// Its queue; for a task that already existed, the stored one's.
     pub queue: QueueName,
-    /// Its status at the submission.
+    /// Its status at the submission. [`Handle::status`] asks for the present one.
     pub status: Status,
     /// What the submission did.
     pub how: SubmittedHow,
@@ -58,6 +77,27 @@ impl<R> Handle<R> {
         let result = PendingResult::new(client, id.clone());
         Self { id, queue, status, how, warnings, result }
     }
+
+    /// Its present status.
+    ///
+    /// # Errors
+    /// As [`PendingResult::status`].
+    pub async fn status(&self) -> Result<Status, ResultError> {
+        self.result.status().await
+    }
+
+    /// Cancels it.
+    ///
+    /// # Errors
+    /// As [`PendingResult::cancel`].
+    pub async fn cancel(&self) -> Result<Cancelled, SubmitError> {
+        self.result.cancel().await
+    }
+
+    /// What it reports of its progress.
+    pub fn progress(&self, every: Duration) -> impl Stream<Item = Result<Progress, ResultError>> + Send + use<R> {
+        self.result.progress(every)
+    }
 }
 
 impl<R: Decode> Handle<R> {
@@ -80,6 +120,89 @@ impl<R> PendingResult<R> {
     pub const fn id(&self) -> &TaskId {
         &self.id
     }
+
+    /// The task's present status.
+    ///
+    /// # Errors
+    /// [`ResultError::Unknown`] if it does not exist, and if the request failed.
+    pub async fn status(&self) -> Result<Status, ResultError> {
+        let found = self.client.statuses(std::slice::from_ref(&self.id)).await?;
+        found.into_iter().next().flatten().ok_or(ResultError::Unknown)
+    }
+
+    /// Cancels the task: at once if it does not run, or else by asking its attempt to stop.
+    ///
+    /// # Errors
+    /// [`SubmitError`]. Safe to repeat.
+    pub async fn cancel(&self) -> Result<Cancelled, SubmitError> {
+        let cancelled = self.client.cancel(std::slice::from_ref(&self.id)).await?;
+        Ok(cancelled.into_iter().next().unwrap_or(Cancelled::Unknown))
+    }
+
+    /// What the task reports of its progress ([`Context::progress`](crate::Context::progress)), each report once: what there
+    /// is now, then a look each time that `every` (at least 50 ms) has passed, until the task is over. Its last report, if it
+    /// was not seen before, comes last.
+    pub fn progress(&self, every: Duration) -> impl Stream<Item = Result<Progress, ResultError>> + Send + use<R> {
+        let every = every.clamp(SHORTEST_LOOK, MAX_WAIT);
+        let look = Look { client: self.client.clone(), id: self.id.clone(), wait: Duration::ZERO, seen: None };
+        stream::try_unfold(Some(look), move |look| async move {
+            let Some(mut look) = look else { return Ok(None) };
+            loop {
+                let Standing { status, progress, .. } = standing(&look.client, &look.id, look.wait).await?;
+                look.wait = every;
+                let next = progress.filter(|progress| look.seen.as_ref() != Some(progress));
+                match (next, status.is_finished()) {
+                    (Some(progress), true) => return Ok(Some((progress, None))),
+                    (Some(progress), false) => {
+                        look.seen = Some(progress.clone());
+                        return Ok(Some((progress, Some(look))));
+                    }
+                    (None, true) => return Ok(None),
+                    (None, false) => {}
+                }
+            }
+        })
+    }
+}
+
+/// The shortest pause between two looks at a task's progress.
+const SHORTEST_LOOK: Duration = Duration::from_millis(50);
+
+/// A look at a task that reports its progress.
+struct Look {
+    client: Client,
+    id: TaskId,
+    /// How long it waits for the task's end.
+    wait: Duration,
+    seen: Option<Progress>,
+}
+
+/// The task, once it is over or `wait` has passed.
+async fn standing(client: &Client, id: &TaskId, wait: Duration) -> Result<Standing, ResultError> {
+    let standing = match client.way() {
+        Way::Store(store) => store.await_finished(id, wait).await?,
+        Way::Http(http) => http.await_finished(id, wait).await?,
+    };
+    standing.ok_or(ResultError::Unknown)
+}
+
+impl<R> Clone for PendingResult<R> {
+    fn clone(&self) -> Self {
+        Self::new(self.client.clone(), self.id.clone())
+    }
+}
+
+impl<R> Clone for Handle<R> {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            queue: self.queue.clone(),
+            status: self.status,
+            how: self.how,
+            warnings: self.warnings.clone(),
+            result: self.result.clone(),
+        }
+    }
 }
 
 impl<R: Decode> PendingResult<R> {
@@ -93,17 +216,14 @@ impl<R: Decode> PendingResult<R> {
         loop {
             let left = until.map_or(MAX_WAIT, |until| until.saturating_duration_since(Instant::now()));
             let wait = left.min(MAX_WAIT);
-            let standing = match self.client.way() {
-                Way::Store(store) => store.await_finished(&self.id, wait).await?,
-                Way::Http(http) => http.await_finished(&self.id, wait).await?,
-            };
-            let Some(Standing { status, result, error }) = standing else { return Err(ResultError::Unknown) };
+            let Standing { status, result, error, .. } = standing(&self.client, &self.id, wait).await?;
             if status == Status::Completed {
                 let result = result.unwrap_or_else(|| Payload::json(&b"null"[..]));
                 return R::decode(&result).map_err(ResultError::Unreadable);
             }
             if status.is_finished() {
-                return Err(ResultError::NotCompleted { status, error });
+                let (error, kind) = error.unzip();
+                return Err(ResultError::NotCompleted { status, error, kind: kind.flatten() });
             }
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(ResultError::NotYet(status));

@@ -19,7 +19,7 @@ use jobbers_common::{
     engine::{Error, OnConflict, Submitted, SubmittedHow},
     name::{TaskId, WorkflowId},
     payload::Payload,
-    task::{Priority, Start},
+    task::{Priority, Progress, Start},
     workflow::RunState,
 };
 use jobbers_process::{client_key, telemetry::traces};
@@ -111,7 +111,8 @@ impl Http {
             Ok(mut task) => Ok(Some(Standing {
                 status: task.status,
                 result: self.payload(task.result.as_deref(), task.result_content_type.as_deref())?,
-                error: task.errors.pop().map(|error| error.message),
+                progress: task.progress.map(Progress::from),
+                error: task.errors.pop().map(|error| (error.message, error.error_kind)),
             })),
             Err(error) if is_refusal(&error, &[Code::UnknownTask, Code::Gone]) => Ok(None),
             Err(error) => Err(error),
@@ -157,11 +158,11 @@ async fn send<T: DeserializeOwned>(call: Call<'_>) -> Result<T, SubmitError> {
 
 fn failure(error: client::Error) -> SubmitError {
     match error {
-        client::Error::Refused { status, code, detail, .. } => {
-            SubmitError::Refused { status: status.as_u16(), code, detail }
+        client::Error::Refused { status, code, detail, holder, .. } => {
+            SubmitError::Refused { status: status.as_u16(), code, detail, holder }
         }
         client::Error::Foreign { status: Some(status), reason, .. } => {
-            SubmitError::Refused { status: status.as_u16(), code: String::new(), detail: reason }
+            SubmitError::Refused { status: status.as_u16(), code: String::new(), detail: reason, holder: None }
         }
         error => SubmitError::Unreachable(error.to_string()),
     }

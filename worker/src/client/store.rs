@@ -106,7 +106,8 @@ impl Store {
         Ok(task.map(|mut task| Standing {
             status: task.status,
             result: task.result,
-            error: task.errors.pop().map(|error| error.message),
+            progress: task.progress,
+            error: task.errors.pop().map(|error| (error.message, error.error_kind)),
         }))
     }
 }

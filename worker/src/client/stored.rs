@@ -7,6 +7,7 @@ use jobbers_api::{
     delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     dependency::{AddDependencies, AddedDependencies, NewDependencyRequest},
     path::path,
+    problem::Code,
     signal::{SendSignal, SignalledView},
     statuses::{StatusesRequest, StatusesView},
     value::Asked,
@@ -40,8 +41,7 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`SubmitError`], with the code of [`Error::DependencyRefused`](jobbers_common::engine::Error::DependencyRefused) over
-    /// HTTP; then none was added.
+    /// [`SubmitError`], such as one with the code `unknown_task`, `task_over` or `circular_dependency`; then none was added.
     pub async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
         match self.way() {
             Way::Store(store) => {
@@ -61,8 +61,7 @@ impl Client {
     /// ([`Submission::wait_for_signal`](super::Submission::wait_for_signal)). Returns whether it came for the first time.
     ///
     /// # Errors
-    /// [`SubmitError`]: over HTTP with the codes `unknown_task`, `unknown_signal` and `signal_late`, else
-    /// [`SubmitError::Invalid`] for these. Safe to repeat.
+    /// [`SubmitError`], such as one with the code `unknown_task`, `unknown_signal` or `signal_late`. Safe to repeat.
     pub async fn signal(&self, id: &TaskId, name: &str) -> Result<bool, SubmitError> {
         self.send_signal(id, name, None).await
     }
@@ -70,7 +69,7 @@ impl Client {
     /// The same to a task that may not exist yet: the signal is then kept for it that long, at most a day.
     ///
     /// # Errors
-    /// As [`Client::signal`], and if too many signals are kept: over HTTP with the code `too_many_signals_kept`.
+    /// As [`Client::signal`], and `too_many_signals_kept`.
     pub async fn signal_early(&self, id: &TaskId, name: &str, keep_for: Duration) -> Result<bool, SubmitError> {
         self.send_signal(id, name, Some(keep_for)).await
     }
@@ -141,17 +140,22 @@ fn asked(ids: &[TaskId]) -> Vec<Asked<TaskId>> {
 
 /// Whether a signal came for the first time.
 fn read_signalled(signalled: Signalled, id: &TaskId, name: &SignalName) -> Result<bool, SubmitError> {
-    let rule = match signalled {
+    let (code, problem) = match signalled {
         Signalled::Done(_) | Signalled::Kept(_) => return Ok(true),
         Signalled::Already => return Ok(false),
         Signalled::Late(state) => {
-            format!("task {id} does not wait for signal {name} any more: it is {}", state.as_str())
+            let problem = format!("task {id} does not wait for signal {name} any more: it is {}", state.as_str());
+            (Code::SignalLate, problem)
         }
-        Signalled::UnknownSignal => format!("task {id} was not submitted to wait for a signal {name}"),
-        Signalled::UnknownTask => format!("task {id} does not exist"),
-        Signalled::TooManyKept => "too many signals are kept for tasks that do not exist yet".to_owned(),
+        Signalled::UnknownSignal => {
+            (Code::UnknownSignal, format!("task {id} was not submitted to wait for a signal {name}"))
+        }
+        Signalled::UnknownTask => (Code::UnknownTask, format!("task {id} does not exist")),
+        Signalled::TooManyKept => {
+            (Code::TooManySignalsKept, "too many signals are kept for tasks that do not exist yet".to_owned())
+        }
     };
-    Err(SubmitError::Invalid(rule))
+    Err(SubmitError::refused(code, problem))
 }
 
 fn read_cancelled(http: &Http, task: &CancelledView) -> Result<Cancelled, SubmitError> {

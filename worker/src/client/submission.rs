@@ -131,10 +131,12 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Derives the id from a key of any characters, such as an order's number. Submitting the same task under the same
-    /// key again is safe, and another task under it is refused. The key wins over [`Submission::id`].
+    /// Derives the id from the task's name and a key of any characters, such as an order's number. Submitting the same task
+    /// with the same parameters under the same key again is safe, and with others is refused. Each task has its own keys: the
+    /// same order may be charged and sent by mail. The key wins over [`Submission::id`].
     pub fn idempotency_key(mut self, key: impl AsRef<[u8]>) -> Self {
-        let digest = Sha256::digest(key.as_ref());
+        // No name contains a zero byte, so no other name and key give the same bytes.
+        let digest = Sha256::new().chain_update(self.name).chain_update([0]).chain_update(key.as_ref()).finalize();
         let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         self.id = Some(format!("key:{digits}"));
         self

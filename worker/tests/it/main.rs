@@ -12,6 +12,7 @@ mod draining;
 mod errors;
 mod examples;
 mod faulty;
+mod handles;
 mod leases;
 mod outages;
 mod parents;
