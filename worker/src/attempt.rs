@@ -30,7 +30,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{client::Client, finished::Finished, hung::HungThreads, meters::pair::Pair, state::States};
+use crate::{
+    client::{Client, ParentClient},
+    finished::Finished,
+    hung::HungThreads,
+    meters::pair::Pair,
+    state::States,
+};
 
 /// How long a task waits that was given back for the lack of a state.
 const WITHOUT_STATE: Duration = Duration::from_secs(10);
@@ -73,7 +79,7 @@ pub(crate) struct SharedState {
     /// Values by type.
     pub(crate) states: States,
     /// The client that submits more tasks.
-    pub(crate) client: Option<Client>,
+    pub(crate) client: Option<ParentClient>,
     /// Where attempts go when they have ended.
     pub(crate) finished: Finished<Ended>,
     /// Notified when an attempt has a heartbeat for the store.
@@ -93,7 +99,7 @@ impl SharedState {
         lease: Duration,
         grace: Duration,
         states: States,
-        client: Option<Client>,
+        client: Option<ParentClient>,
     ) -> Arc<Self> {
         Arc::new(Self {
             worker,
@@ -180,6 +186,8 @@ pub(crate) struct Attempt {
     /// Its span, if its trace is kept, as a `traceparent`.
     span: OnceLock<String>,
     ended: AtomicBool,
+    /// What it submits by, where that differs from task to task.
+    client: OnceLock<Client>,
 }
 
 impl Labels for Attempt {
@@ -234,7 +242,15 @@ impl Attempt {
             ended_at: AtomicU64::new(0),
             span: OnceLock::new(),
             ended: AtomicBool::new(false),
+            client: OnceLock::new(),
         })
+    }
+
+    /// What it submits further tasks by; `None` without a worker.
+    pub(crate) fn client(&self) -> Option<&Client> {
+        let client = self.shared.client.as_ref()?;
+        let of_task = || self.client.get_or_init(|| client.of(&self.task.metadata.labels));
+        Some(client.plain().unwrap_or_else(of_task))
     }
 
     /// How long ago the task was submitted: by the store's clock up to the claim, from then on by this process's.

@@ -32,12 +32,14 @@ mod http;
 mod http;
 mod leases;
 mod named;
+mod parent;
 mod store;
 mod stored;
 pub(crate) mod submission;
 mod submit;
 mod workflow;
 
+pub(crate) use self::parent::ParentClient;
 pub use self::{
     connection::Client,
     error::{ResultError, SubmitError},

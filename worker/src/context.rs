@@ -175,12 +175,13 @@ impl Context {
         self.0.shared.states.share().ok_or_else(missing)
     }
 
-    /// A client that submits more tasks to the same store.
+    /// A client that submits more tasks to the same store, with the labels that
+    /// [`Worker::carry_labels`](crate::Worker::carry_labels) hands on.
     ///
     /// # Errors
     /// Fatal, in a detached context.
     pub fn client(&self) -> Result<&Client, TaskError> {
-        self.0.shared.client.as_ref().ok_or_else(|| TaskError::fatal("a detached context has no client"))
+        self.0.client().ok_or_else(|| TaskError::fatal("a detached context has no client"))
     }
 
     /// Whether this attempt must end: cancelled, timed out, its worker shutting down, or its lease lost.

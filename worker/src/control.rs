@@ -31,11 +31,12 @@ use crate::{
     attempt::SharedState,
     blocking::BlockingPool,
     claim_planner::ClaimPlanner,
-    client::Client,
+    client::{Client, ParentClient},
     config::Config,
     declared_schedules::declare,
     executor::Tools,
     fetcher::{Fetcher, Parts},
+    layer::Layers,
     leases::Leases,
     meters::{self, Meters, Renewals},
     registrar::{Board, keep_registered},
@@ -54,6 +55,9 @@ pub(crate) struct Plan {
     /// The store, if it is open already.
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) states: States,
+    pub(crate) layers: Layers,
+    /// The labels that tasks hand on to those that they submit.
+    pub(crate) carried: Vec<String>,
     pub(crate) registry: Registry,
     /// The schedules that its tasks declare.
     pub(crate) schedules: Vec<Schedule>,
@@ -90,7 +94,7 @@ async fn open_store(config: &Config, shutdown: &Shutdown) -> Result<Option<Arc<d
 }
 
 async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
-    let Plan { config, engine, states, registry, schedules, runtime } = plan;
+    let Plan { config, engine, states, layers, carried, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
         None => match open_store(&config, shutdown).await? {
@@ -103,7 +107,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let identity = identity(&config, &registry, &pool);
     announce(&identity, registry.len());
 
-    let client = Client::new(Arc::clone(&engine));
+    let client = ParentClient::new(Client::new(Arc::clone(&engine)), carried);
     let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
     let leases = Arc::new(Leases::default());
     let board = Arc::new(Board::default());
@@ -114,7 +118,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     if registry.has_blocking() {
         meters::observe_threads(&meter, &config.role, pool.width(), &leases);
     }
-    let tools = Tools { pool, tracing: traces::current() };
+    let tools = Tools { pool, tracing: traces::current(), layers };
     let meters = Meters::new(&config.role, &meter);
 
     let renewal = Renewal {

@@ -44,6 +44,7 @@ use crate::{
     blocking::BlockingPool,
     context::Context,
     error::{Reason, TaskError},
+    layer::Layers,
     task_fn::{Answer, AnyTask, Start},
 };
 
@@ -53,6 +54,8 @@ pub(crate) struct Tools {
     pub(crate) pool: BlockingPool,
     /// `None` while this process traces nothing.
     pub(crate) tracing: Option<Arc<Tracing>>,
+    /// What the program runs around every attempt.
+    pub(crate) layers: Layers,
 }
 
 /// How the run of a task function ended.
@@ -82,7 +85,12 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
     let context = Context::new(Arc::clone(&attempt));
     let span = tools.tracing.as_ref().and_then(|tracing| attempt.trace(tracing));
     let labels = Arc::clone(&attempt) as Arc<dyn Labels>;
-    let end = match task.start(context) {
+    let start = match catch_unwind(AssertUnwindSafe(|| tools.layers.start(task, context))) {
+        Ok(start) => start,
+        // A layer that panics must not keep the attempt from being settled.
+        Err(panic) => Start::Async(Box::pin(async move { std::panic::resume_unwind(panic) })),
+    };
+    let end = match start {
         Start::Async(future) => {
             attempt.begin();
             let running = Labelled::new(labels, span.clone(), AssertUnwindSafe(future).catch_unwind().map(caught));

@@ -48,6 +48,7 @@ mod fetcher;
 mod finished;
 mod hung;
 mod lanes;
+mod layer;
 mod leases;
 mod meters;
 mod outage;
@@ -95,6 +96,7 @@ pub use self::{
     declared_schedules::InvalidCron,
     error::{CarriedError, Reason, TaskError},
     extractor::State,
+    layer::Layer,
     parents::ParentEnd,
     registry::DuplicateTask,
     report::{Report, WorkerError},
@@ -132,6 +134,7 @@ pub mod macro_support {
     pub use inventory::submit;
 
     pub use crate::{
+        declared::{ConcurrencyKeyOf, Defaults, concurrency_key_of},
         error::listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
         registry::Listed,
         schema::{AnySchema, DerivedSchema, SchemaOf},

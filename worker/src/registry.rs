@@ -23,12 +23,17 @@ inventory::collect!(Listed);
 
 /// Two tasks have the same name and version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("two tasks are called {name}@{version}: give one another name, or raise its version")]
+#[error(
+    "two tasks are called {name}@{version}{}: give one another name, or raise its version",
+    if places.is_empty() { String::new() } else { format!(" ({})", places.join(" and ")) }
+)]
 pub struct DuplicateTask {
     /// The name.
     pub name: &'static str,
     /// The version.
     pub version: u32,
+    /// The places in the source that declare them, where they are known.
+    pub places: Vec<&'static str>,
 }
 
 /// The tasks a worker can run.
@@ -45,7 +50,10 @@ impl Registry {
             match versions.iter().find(|other| other.version() == task.version()) {
                 None => versions.push(task),
                 Some(same) if std::ptr::addr_eq(*same, task) => {}
-                Some(_) => return Err(DuplicateTask { name: task.name(), version: task.version() }),
+                Some(other) => {
+                    let places = [other.place(), task.place()].into_iter().flatten().collect();
+                    return Err(DuplicateTask { name: task.name(), version: task.version(), places });
+                }
             }
         }
         Ok(registry)

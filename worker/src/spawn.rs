@@ -56,10 +56,10 @@ impl Context {
 
 fn refused(error: SubmitError) -> TaskError {
     match error {
-        SubmitError::Engine(error) if error.is_transient() => TaskError::retry(error),
         SubmitError::Engine(Error::Conflict { id, reason: ConflictReason::BodyDiffers, .. }) => TaskError::fatal(
             format!("an earlier attempt submitted another task {id}: what a task spawns must not change"),
         ),
+        error if error.is_transient() => TaskError::retry(error),
         error => TaskError::fatal(error),
     }
 }

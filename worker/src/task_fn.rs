@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     codec::{Decode, Encode},
     context::Context,
-    declared::Declared,
+    declared::{Declared, Defaults},
     error::{TaskError, listed::ListedErrors},
     state::NeededState,
     uniqueness::Uniqueness,
@@ -27,6 +27,7 @@ pub struct TaskFn<P, R> {
     schema: fn() -> Option<Value>,
     cron: Option<Cron>,
     needs: fn() -> Vec<NeededState>,
+    place: Option<&'static str>,
     errors: ListedErrors,
     /// The policy with the error types that it lists. Their names are known when the program runs.
     complete: OnceLock<TaskPolicy>,
@@ -77,6 +78,10 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn needs(&self) -> Vec<NeededState> {
         Vec::new()
     }
+    /// The place in the source that declares it, for messages.
+    fn place(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether [`AnyTask::start`] returns [`Start::Blocking`]. A worker claims only as many of these as its threads run
     /// soon.
     fn is_blocking(&self) -> bool {
@@ -101,7 +106,7 @@ impl<P, R> TaskFn<P, R> {
     /// A task. `#[task]` calls this after it has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
-        let declared = Declared { name, version, policy, unique: None, expires_in: None };
+        let declared = Declared { name, version, policy, unique: None, expires_in: None, defaults: Defaults::NONE };
         Self {
             declared,
             call,
@@ -109,6 +114,7 @@ impl<P, R> TaskFn<P, R> {
             schema: || None,
             cron: None,
             needs: Vec::new,
+            place: None,
             errors: ListedErrors::NONE,
             complete: OnceLock::new(),
         }
@@ -150,6 +156,22 @@ impl<P, R> TaskFn<P, R> {
     #[must_use]
     pub const fn needing(mut self, needs: fn() -> Vec<NeededState>) -> Self {
         self.needs = needs;
+        self
+    }
+
+    /// The same with what its submissions say unless they say otherwise. `#[task]` calls this after it has checked it.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn defaults(mut self, defaults: Defaults<P>) -> Self {
+        self.declared.defaults = defaults;
+        self
+    }
+
+    /// The same with the place in the source that declares it, for messages.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn placed(mut self, place: &'static str) -> Self {
+        self.place = Some(place);
         self
     }
 
@@ -240,6 +262,10 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
 
     fn needs(&self) -> Vec<NeededState> {
         (self.needs)()
+    }
+
+    fn place(&self) -> Option<&'static str> {
+        self.place
     }
 
     fn is_blocking(&self) -> bool {

@@ -65,9 +65,10 @@ use tokio::runtime::Handle as Runtime;
 use crate::{
     attempt::{Attempt, Ended, SharedState, Taken},
     blocking::BlockingPool,
-    client::{Client, ResultError},
+    client::{Client, ParentClient, ResultError},
     codec::Decode,
     executor::{Handover, Tools, execute},
+    layer::{Layer, Layers},
     registry::{DuplicateTask, Registry, name_of},
     state::{NeededState, States},
     task_fn::{AnyTask, TaskFn},
@@ -96,6 +97,8 @@ pub struct TestBench {
 #[must_use = "`.build()` makes the bench"]
 pub struct Builder {
     states: States,
+    layers: Layers,
+    carried: Vec<String>,
     tasks: Vec<&'static dyn AnyTask>,
 }
 
@@ -192,6 +195,18 @@ impl Builder {
         self
     }
 
+    /// Runs a layer around every attempt, as [`crate::Worker::layer`] does.
+    pub fn layer(mut self, layer: impl Layer) -> Self {
+        self.layers.add(layer);
+        self
+    }
+
+    /// Hands labels on, as [`crate::Worker::carry_labels`] does.
+    pub fn carry_labels<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.carried.extend(names.into_iter().map(Into::into));
+        self
+    }
+
     /// Adds a task that is `unlisted`.
     pub fn task(mut self, task: &'static dyn AnyTask) -> Self {
         self.tasks.push(task);
@@ -211,8 +226,18 @@ impl Builder {
         let worker = WorkerId::new("test-bench").map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(TestBench {
             registry: Registry::collect(&self.tasks)?,
-            shared: SharedState::new(worker, LEASE, Duration::from_secs(1), self.states, Some(client.clone())),
-            tools: Arc::new(Tools { pool: BlockingPool::new(1, Runtime::current()), tracing: None }),
+            shared: SharedState::new(
+                worker,
+                LEASE,
+                Duration::from_secs(1),
+                self.states,
+                Some(ParentClient::new(client.clone(), self.carried)),
+            ),
+            tools: Arc::new(Tools {
+                pool: BlockingPool::new(1, Runtime::current()),
+                tracing: None,
+                layers: self.layers,
+            }),
             engine,
             clock,
             client,

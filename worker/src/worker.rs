@@ -16,6 +16,7 @@ use tracing::Level;
 use crate::{
     config::{Args, Config, Unreadable},
     control,
+    layer::{Layer, Layers},
     registry::Registry,
     report::{Report, WorkerError},
     state::States,
@@ -30,6 +31,8 @@ pub struct Worker {
     settings: Settings,
     engine: Option<Arc<dyn Engine>>,
     states: States,
+    layers: Layers,
+    carried: Vec<String>,
     tasks: Vec<&'static dyn AnyTask>,
     has_telemetry: bool,
     version: Option<String>,
@@ -74,8 +77,16 @@ impl Worker {
     }
 
     fn with_settings(settings: Settings) -> Self {
-        let (states, tasks) = (States::default(), Vec::new());
-        Self { settings, engine: None, states, tasks, has_telemetry: false, version: None }
+        Self {
+            settings,
+            engine: None,
+            states: States::default(),
+            layers: Layers::default(),
+            carried: Vec::new(),
+            tasks: Vec::new(),
+            has_telemetry: false,
+            version: None,
+        }
     }
 
     /// The version of the program, shown by `GET /workers` and used to choose workers to drain, so that a deploy can
@@ -93,6 +104,41 @@ impl Worker {
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
+        self
+    }
+
+    /// Runs a [`Layer`] around every attempt, inside the layers that were added before. [`Start`](crate::Start) has what most
+    /// layers need: `before`, `after` and `instrument`.
+    ///
+    /// ```
+    /// use jobbers_worker::{Start, prelude::*};
+    ///
+    /// /// A span per attempt, for the program's own subscriber.
+    /// fn span(ctx: &Context, attempt: Start) -> Start {
+    ///     attempt.instrument(tracing::info_span!("task", id = %ctx.id(), name = %ctx.name(), attempt = ctx.attempt()))
+    /// }
+    ///
+    /// /// A line for each failed attempt, or a call of an error tracker.
+    /// fn failures(ctx: &Context, attempt: Start) -> Start {
+    ///     let name = ctx.name().clone();
+    ///     attempt.after(move |answer| answer.inspect_err(|error| eprintln!("{name}: {error}")))
+    /// }
+    ///
+    /// # fn example() -> Worker {
+    /// Worker::from_env().layer(span).layer(failures)
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn layer(mut self, layer: impl Layer) -> Self {
+        self.layers.add(layer);
+        self
+    }
+
+    /// Hands these labels on, such as `tenant`: a task that a task submits by [`Context::client`](crate::Context::client) or
+    /// [`Context::spawn`](crate::Context::spawn) gets the values of its parent, unless its submission says others.
+    #[must_use]
+    pub fn carry_labels<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.carried.extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -216,6 +262,8 @@ impl Worker {
             states: self.states,
             schedules: registry.schedules()?,
             registry,
+            layers: self.layers,
+            carried: self.carried,
             runtime: Handle::current(),
         };
         control::run(plan, shutdown).await

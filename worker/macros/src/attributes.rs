@@ -10,17 +10,18 @@ use jobbers_common::{
 };
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
 use syn::{
-    Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, parse::Parser, punctuated::Punctuated,
+    Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Path, Result, Token, parse::Parser, punctuated::Punctuated,
     spanned::Spanned,
 };
 
 use crate::{
     cron::{self, CronAttributes},
+    defaults::{self, Defaults},
     errors::{self, Listed, ListedErrors},
     uniqueness::{self, Uniqueness},
 };
 
-const KNOWN: [&str; 26] = [
+const KNOWN: [&str; 30] = [
     "name",
     "version",
     "max_retries",
@@ -45,6 +46,10 @@ const KNOWN: [&str; 26] = [
     "on_duplicate",
     "cron",
     "time_zone",
+    "priority",
+    "labels",
+    "concurrency_key",
+    "crate",
     "blocking",
     "unlisted",
 ];
@@ -60,6 +65,10 @@ pub(crate) struct Attributes {
     pub(crate) policy: PolicyOverrides,
     /// The error types in `retry_on` and `fatal_on`, and `fatal_if`.
     pub(crate) errors: ListedErrors,
+    /// What submissions say unless they say otherwise.
+    pub(crate) defaults: Defaults,
+    /// The path of the library, if it is not `::jobbers_worker`.
+    pub(crate) library: Option<Path>,
     /// The uniqueness constraint.
     pub(crate) unique: Uniqueness,
     /// Its schedule, if it declares one.
@@ -150,6 +159,13 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         }
         "unique_while" => attributes.unique.statuses = Some(choices::<Status>(key, value)?),
         "on_duplicate" => attributes.unique.on_duplicate = Some(choice::<OnDuplicate>(key, value)?),
+        "priority" => attributes.defaults.priority = Some(defaults::priority(number(key, value)?).map_err(at(value))?),
+        "labels" => {
+            attributes.defaults.labels =
+                list(key, value)?.map(|label| defaults::label(&text(key, label)?)).collect::<Result<_>>()?;
+        }
+        "concurrency_key" => attributes.defaults.concurrency_key = uniqueness::fields(&[text(key, value)?])?.pop(),
+        "crate" => attributes.library = Some(text(key, value)?.parse()?),
         "cron" => attributes.cron.expression = Some(text(key, value)?),
         "time_zone" => attributes.cron.time_zone = Some(text(key, value)?),
         _ => policy.dead_letter = Some(choice(key, value)?),
@@ -256,6 +272,10 @@ fn example(key: &str) -> &'static str {
         "unique_for" => "unique_for = \"10m\"",
         "unique_while" => "unique_while = [\"submitted\", \"started\"]",
         "on_duplicate" => "on_duplicate = \"return\"",
+        "priority" => "priority = 7",
+        "labels" => "labels = [\"team=billing\"]",
+        "concurrency_key" => "concurrency_key = \"customer\"",
+        "crate" => "crate = \"jobs\"",
         "cron" => "cron = \"0 2 * * *\"",
         "time_zone" => "time_zone = \"Europe/Berlin\"",
         _ => "max_heartbeat_interval = \"30s\"",
@@ -263,8 +283,25 @@ fn example(key: &str) -> &'static str {
 }
 
 fn unknown(key: &Ident) -> Error {
+    let word = key.to_string();
+    if word == "queue" {
+        let hint = "a task is bound to no queue: a routing rule sends its name to one, or a submission says `.queue(\"mail\")`";
+        return Error::new(key.span(), hint);
+    }
+    let similar = KNOWN.into_iter().filter(|known| is_similar(&word, known)).map(|known| format!("`{known}`"));
+    let similar: Vec<_> = similar.collect();
     let known = KNOWN.map(|word| format!("`{word}`")).join(", ");
-    Error::new(key.span(), format!("`{key}` says nothing about a task; known are {known}"))
+    let meant = if similar.is_empty() { String::new() } else { format!(", did you mean {}?", similar.join(" or ")) };
+    Error::new(key.span(), format!("`{key}` says nothing about a task{meant}; known are {known}"))
+}
+
+/// Whether one word is a part of the other, or they differ in a letter or two that are left out, added or replaced.
+fn is_similar(word: &str, known: &str) -> bool {
+    let is_part = word.len() > 3 && (known.contains(word) || word.contains(known));
+    let same_first = word.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
+    let same_last = word.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
+    let longest = word.len().max(known.len());
+    is_part || longest > 4 && same_first + same_last + 2 >= longest
 }
 
 #[cfg(test)]
@@ -367,7 +404,15 @@ mod tests {
     #[test]
     fn each_mistake_gets_its_sentence() {
         for (tokens, part) in [
-            (quote!(retries = 3), "`retries` says nothing about a task; known are `name`"),
+            (quote!(retries = 3), "`retries` says nothing about a task, did you mean `max_retries`?; known are `name`"),
+            (quote!(time_out = "2m"), "did you mean `timeout`?"),
+            (quote!(colour = "red"), "`colour` says nothing about a task; known are `name`"),
+            (quote!(queue = "mail"), "a routing rule sends its name to one"),
+            (quote!(priority = 10), "a priority is 0 to 9"),
+            (quote!(labels = ["team"]), "a label is written name=value"),
+            (quote!(labels = ["two words=x"]), "label"),
+            (quote!(concurrency_key = "a b"), "`a b` is no field"),
+            (quote!(crate = "not a path"), "expected"),
             (quote!(timeout = "2m", timeout = "3m"), "`timeout` is said twice"),
             (quote!(timeout = "2 fortnights"), "is not a duration"),
             (quote!(timeout = "0s"), "`timeout` must be above 0"),

@@ -5,9 +5,11 @@ use jobbers_common::{
     name::TaskName,
     policy::{PolicyOverrides, TaskPolicy},
 };
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, Expr, ExprLit, Ident, ItemFn, Lit, Meta, MetaNameValue, Result, parse_quote, parse2};
+use syn::{
+    Attribute, Error, Expr, ExprLit, Ident, ItemFn, Lit, Meta, MetaNameValue, Path, Result, parse_quote, parse2,
+};
 
 use crate::{
     attributes::{self, Attributes},
@@ -23,12 +25,49 @@ pub(crate) fn expand(attributes: TokenStream, function: &TokenStream) -> TokenSt
     })
 }
 
+/// The tokens with another path in place of `::jobbers_worker`.
+fn rename(tokens: TokenStream, library: &Path) -> TokenStream {
+    let mut renamed = TokenStream::new();
+    // The colons that may belong to the path.
+    let mut held: Vec<TokenTree> = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Punct(colon) if colon.as_char() == ':' => {
+                if held.len() == 2 {
+                    renamed.extend(held.drain(..1));
+                }
+                held.push(TokenTree::Punct(colon));
+            }
+            TokenTree::Ident(name) if held.len() == 2 && name == "jobbers_worker" => {
+                held.clear();
+                renamed.extend(quote!(#library));
+            }
+            TokenTree::Group(group) => {
+                renamed.extend(held.drain(..));
+                let mut inside = Group::new(group.delimiter(), rename(group.stream(), library));
+                inside.set_span(group.span());
+                renamed.extend([TokenTree::Group(inside)]);
+            }
+            other => {
+                renamed.extend(held.drain(..));
+                renamed.extend([other]);
+            }
+        }
+    }
+    renamed.extend(held);
+    renamed
+}
+
 fn try_expand(attributes: TokenStream, function: TokenStream) -> Result<TokenStream> {
     let function: ItemFn = parse2(function)?;
     let attributes = attributes::parse(attributes)?;
     let shape = signature::read(&function, attributes.blocking)?;
     if shape.job.is_none() && !attributes.unique.by.is_empty() {
         let problem = "the task takes no parameters of which one could be `unique_by`: write `unique`";
+        return Err(Error::new_spanned(&function.sig, problem));
+    }
+    if let (Some(_), None) = (&attributes.defaults.concurrency_key, shape.job) {
+        let problem = "the task takes no parameters of which one could be its `concurrency_key`";
         return Err(Error::new_spanned(&function.sig, problem));
     }
     if let (Some(cron), Some(job)) = (&attributes.cron.expression, shape.job) {
@@ -41,7 +80,11 @@ fn try_expand(attributes: TokenStream, function: TokenStream) -> Result<TokenStr
         None => TaskName::new(function.sig.ident.to_string().trim_start_matches("r#"))
             .map_err(|problem| Error::new_spanned(&function.sig.ident, problem.to_string()))?,
     };
-    Ok(write(&attributes, &name, &shape, &function))
+    let written = write(&attributes, &name, &shape, &function);
+    Ok(match &attributes.library {
+        Some(library) => rename(written, library),
+        None => written,
+    })
 }
 
 fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: &ItemFn) -> TokenStream {
@@ -62,7 +105,9 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     let (errors, listing) = attributes.errors.write().unzip();
     let needs = needs(shape);
 
-    let (unique, cron) = (attributes.unique.write(&parse_quote!(#job)), attributes.cron.write());
+    let job_type = parse_quote!(#job);
+    let (unique, cron) = (attributes.unique.write(&job_type), attributes.cron.write());
+    let defaults = attributes.defaults.write(&job_type);
     let expiry = attributes.policy.expires_in.map(|late| {
         let late = time(late);
         quote!(.expires_in(#late))
@@ -80,7 +125,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
             #errors
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry #listing #needs .described(#description, || {
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry #defaults #listing #needs .placed(::core::concat!(::core::module_path!(), " at ", ::core::file!(), ":", ::core::line!())).described(#description, || {
                 #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
                 use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
                 (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
@@ -224,6 +269,20 @@ mod tests {
         );
         assert!(text.contains("TaskFn::new(\"nightly\",1u32,"), "{text}");
         assert!(text.contains("Listed(&nightly,"), "{text}");
+    }
+
+    #[test]
+    fn a_renamed_library_is_found_by_its_path() {
+        let function = quote!(
+            async fn nightly(job: Job) -> Result<(), TaskError> {
+                let time = std::time::Duration::ZERO;
+                Ok(())
+            }
+        );
+        let text = expanded(quote!(crate = "jobs", unique, fatal_on = [Gone]), &function);
+        assert!(text.contains("jobs::TaskFn::new(") && !text.contains("jobbers_worker"), "{text}");
+        assert!(text.contains("std::time::Duration::ZERO"), "{text}");
+        assert!(expanded(quote!(crate = "facade::jobs"), &function).contains("facade::jobs::TaskFn"));
     }
 
     #[test]

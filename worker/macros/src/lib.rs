@@ -10,6 +10,7 @@ use proc_macro::TokenStream;
 
 mod attributes;
 mod cron;
+mod defaults;
 mod errors;
 mod expansion;
 mod signature;
@@ -53,6 +54,10 @@ mod uniqueness;
 /// | `on_duplicate = "…"` | `reject` | what is done about another: `reject`, `return`, `replace`, `keep_last` |
 /// | `cron = "0 2 * * *"` | | declares a schedule: workers with the task create it when they start. Of a task without parameters |
 /// | `time_zone = "…"` | `UTC` | whose clock that expression is by: a name of the IANA database |
+/// | `priority = 7` | 5 | 0 to 9: what the typed client submits, unless the submission says otherwise |
+/// | `labels = ["team=billing"]` | | likewise: labels, each where the submission has none of that name |
+/// | `concurrency_key = "customer"` | | likewise: the value of this field of the parameters |
+/// | `crate = "…"` | `::jobbers_worker` | the path of this library, where it is renamed or re-exported |
 /// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
 /// | `unlisted` | | workers do not find it by themselves; give it to `Worker::task` |
 ///

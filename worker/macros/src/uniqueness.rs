@@ -121,7 +121,13 @@ impl Field {
     /// The field's name and value. The tokens keep the place of the name, so that the compiler points there if the
     /// parameters have no such field.
     fn write(&self) -> TokenStream {
-        let (name, span) = (&self.name, self.span);
+        let (name, value) = (&self.name, self.write_value());
+        quote!((#name, ::jobbers_worker::macro_support::value_of(#value)))
+    }
+
+    /// A reference to the field's value.
+    pub(crate) fn write_value(&self) -> TokenStream {
+        let span = self.span;
         let path = self.path.iter().cloned().map(|mut member| {
             match &mut member {
                 Member::Named(ident) => ident.set_span(span),
@@ -129,6 +135,6 @@ impl Field {
             }
             member
         });
-        quote!((#name, ::jobbers_worker::macro_support::value_of(&job #(.#path)*)))
+        quote!(&job #(.#path)*)
     }
 }

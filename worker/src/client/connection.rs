@@ -1,16 +1,32 @@
 //! A client's connection: straight to a store, or over HTTP to a manager.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use jobbers_common::engine::{Engine, Error};
 use parking_lot::Mutex;
 use ulid::Generator;
 
-use super::{http::Http, store::Store};
+use super::{http::Http, store::Store, submission::Submission};
+use crate::codec::Raw;
 
 /// A client that submits tasks. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Client(Arc<Shared>);
+pub struct Client {
+    shared: Arc<Shared>,
+    layers: Layers,
+}
+
+/// What happens to each submission of a client, the first one first.
+#[derive(Clone, Default)]
+struct Layers(Vec<Arc<Layer>>);
+
+type Layer = dyn Fn(Submission<Raw>) -> Submission<Raw> + Send + Sync;
+
+impl fmt::Debug for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Layers({})", self.0.len())
+    }
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -62,25 +78,48 @@ impl Client {
     }
 
     fn by(way: Way) -> Self {
-        Self(Arc::new(Shared { way, ids: Mutex::default() }))
+        Self { shared: Arc::new(Shared { way, ids: Mutex::default() }), layers: Layers::default() }
+    }
+
+    /// This client with a function through which each of its submissions passes, after those that were added before: to add
+    /// a label, choose a queue, or count. It may change all but the parameters and the task. Other clones stay as they are.
+    ///
+    /// ```
+    /// # use jobbers_worker::prelude::*;
+    /// /// What a request handler of a service with tenants submits by.
+    /// fn client_of(tenant: &str, client: &Client) -> Client {
+    ///     let tenant = tenant.to_owned();
+    ///     client.layer(move |submission| submission.label("tenant", tenant.clone()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn layer(&self, layer: impl Fn(Submission<Raw>) -> Submission<Raw> + Send + Sync + 'static) -> Self {
+        let mut layered = self.clone();
+        layered.layers.0.push(Arc::new(layer));
+        layered
+    }
+
+    /// A submission after all layers.
+    pub(super) fn stamp<R>(&self, submission: Submission<R>) -> Submission<Raw> {
+        self.layers.0.iter().fold(submission.any(), |submission, layer| layer(submission))
     }
 
     /// The engine, for operations this client does not cover. `None` over HTTP.
     #[must_use]
     pub fn engine(&self) -> Option<&Arc<dyn Engine>> {
-        match &self.0.way {
+        match &self.shared.way {
             Way::Store(store) => Some(store.engine()),
             Way::Http(_) => None,
         }
     }
 
     pub(super) fn way(&self) -> &Way {
-        &self.0.way
+        &self.shared.way
     }
 
     /// An id for a task or a workflow that has none.
     pub(super) fn next_id(&self) -> String {
-        let mut ids = self.0.ids.lock();
+        let mut ids = self.shared.ids.lock();
         ids.generate().unwrap_or_else(|overflow| overflow.commit_overflow_increment()).to_string()
     }
 }

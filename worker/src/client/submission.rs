@@ -3,31 +3,25 @@
 use std::{marker::PhantomData, time::Duration};
 
 use jobbers_common::{
-    dependency::{Dependency, DependencyPolicy},
-    draft::TaskDraft,
-    gate::ConcurrencyKey,
-    label::{Label, Labels},
+    dependency::DependencyPolicy,
     lifecycle::Status,
-    limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
-    name::{QueueName, SignalName, TaskId, TaskName},
     payload::Payload,
     policy::{CrashPolicy, Exhausted, PolicyOverrides},
-    signal::{AwaitedSignal, OnTimeout},
-    task::{Priority, Start},
+    signal::OnTimeout,
+    task::Start,
     time::Timestamp,
     unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
 };
 use sha2::{Digest, Sha256};
 
-use super::{
-    connection::{Client, Way},
-    error::SubmitError,
-};
+use super::error::SubmitError;
 use crate::{
     codec::{Encode, Raw},
     declared::Declared,
     uniqueness::{Uniqueness, key_of_parameters},
 };
+
+mod checked;
 
 /// A submission being built, of a task with a result of type `R`. Nothing is checked, and nothing happens, before
 /// [`Submission::submit`].
@@ -44,8 +38,10 @@ pub struct Submission<R> {
     start: Start,
     overrides: PolicyOverrides,
     unique: Option<Wish>,
-    concurrency_key: Option<String>,
+    concurrency_key: Option<Result<String, String>>,
     labels: Vec<(String, String)>,
+    /// The labels of the task's author, where the submission has none of that name.
+    default_labels: &'static [(&'static str, &'static str)],
     depends_on: Vec<(String, DependencyPolicy)>,
     signals: Vec<(String, Option<Duration>, OnTimeout)>,
     is_spontaneous: bool,
@@ -112,12 +108,13 @@ impl<R> Submission<R> {
             parameters,
             id: None,
             queue: None,
-            priority: None,
+            priority: task.defaults.priority,
             start: Start::Now,
             overrides: PolicyOverrides { expires_in: task.expires_in, ..PolicyOverrides::default() },
             unique,
-            concurrency_key: None,
+            concurrency_key: task.defaults.concurrency_key.and_then(|key_of| key_of(job).transpose()),
             labels: Vec::new(),
+            default_labels: task.defaults.labels,
             depends_on: Vec::new(),
             signals: Vec::new(),
             is_spontaneous: false,
@@ -247,7 +244,7 @@ impl<R> Submission<R> {
     /// Sets the concurrency key, such as `customer:42`: the queue may limit how many tasks of one key run and start.
     /// The default is the value of the queue's `key_parameter` in the parameters.
     pub fn concurrency_key(mut self, key: impl Into<String>) -> Self {
-        self.concurrency_key = Some(key.into());
+        self.concurrency_key = Some(Ok(key.into()));
         self
     }
 
@@ -257,8 +254,21 @@ impl<R> Submission<R> {
         self
     }
 
+    /// The value of a label: the one that was added, or else the task's own.
+    #[must_use]
+    pub fn label_value(&self, name: &str) -> Option<&str> {
+        let said = self.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        said.chain(self.default_labels.iter().copied()).find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// The name of its task.
+    #[must_use]
+    pub const fn task_name(&self) -> &'static str {
+        self.name
+    }
+
     /// Waits until another task has ended, by its id, and runs only if that one completed; otherwise this task is
-    /// aborted. The other task is stored, or part of the same batch ([`Client::submit_all`]). May be called several
+    /// aborted. The other task is stored, or part of the same batch ([`Client::submit_all`](super::Client::submit_all)). May be called several
     /// times.
     pub fn depends_on(self, predecessor: impl Into<String>) -> Self {
         self.depends_on_by(predecessor, DependencyPolicy::AbortSuccessors)
@@ -270,7 +280,7 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Waits for a signal from outside ([`Client::signal`]), such as an approval. May be called several times.
+    /// Waits for a signal from outside ([`Client::signal`](super::Client::signal)), such as an approval. May be called several times.
     pub fn wait_for_signal(mut self, name: impl Into<String>) -> Self {
         self.signals.push((name.into(), None, OnTimeout::default()));
         self
@@ -304,6 +314,7 @@ impl<R> Submission<R> {
             unique,
             concurrency_key,
             labels,
+            default_labels,
             depends_on,
             signals,
             is_spontaneous,
@@ -322,6 +333,7 @@ impl<R> Submission<R> {
             unique,
             concurrency_key,
             labels,
+            default_labels,
             depends_on,
             signals,
             is_spontaneous,
@@ -332,11 +344,6 @@ impl<R> Submission<R> {
     /// The id that was set.
     pub(crate) fn chosen_id(&self) -> Option<String> {
         self.id.clone()
-    }
-
-    /// The name of its task.
-    pub(crate) const fn task_name(&self) -> &'static str {
-        self.name
     }
 
     /// The same as a node of a canvas, which this is called in messages, without an id; and its parameters.
@@ -362,57 +369,5 @@ impl<R> Submission<R> {
     pub(crate) fn with_parameters(mut self, parameters: Payload) -> Self {
         self.parameters = Ok(parameters);
         self
-    }
-
-    pub(super) fn check(self, client: &Client) -> Result<TaskDraft, SubmitError> {
-        let parameters =
-            self.parameters.map_err(|problem| SubmitError::Invalid(format!("the parameters: {problem}")))?;
-        // A manager has its own setting and decides by that.
-        let most = match client.way() {
-            Way::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
-            Way::Http(_) => HIGHEST_MAX_PAYLOAD_BYTES,
-        };
-        if parameters.len() > most {
-            let bytes = parameters.len();
-            let problem = format!("the parameters are {bytes} bytes; at most {most}");
-            return Err(SubmitError::Invalid(problem));
-        }
-        self.overrides.validate()?;
-        let unique = self.unique.map(Wish::check).transpose()?;
-        let concurrency_key = self.concurrency_key.map(ConcurrencyKey::new).transpose();
-        if let Start::After(delay) = self.start
-            && delay > MAX_DELAY
-        {
-            return Err(SubmitError::Invalid("a delay is at most 366d".to_owned()));
-        }
-        let edge = |(on, policy)| Ok(Dependency { on: TaskId::new(on)?, policy });
-        let depends_on = self.depends_on.into_iter().map(edge).collect::<Result<_, SubmitError>>()?;
-        let signal =
-            |(name, timeout, on_timeout)| Ok(AwaitedSignal { name: SignalName::new(name)?, timeout, on_timeout });
-        let signals = self.signals.into_iter().map(signal).collect::<Result<_, SubmitError>>()?;
-        let mut labels = Labels::default();
-        for (name, value) in self.labels {
-            let added = Label::new(&name, value).and_then(|label| labels.add(label));
-            added.map_err(|error| SubmitError::Invalid(error.to_string()))?;
-        }
-        let priority = self.priority.unwrap_or(Priority::DEFAULT.get());
-        let id_is_chosen = self.id.is_some();
-        let id = TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?;
-        Ok(TaskDraft {
-            id_is_chosen,
-            version: self.version,
-            queue: self.queue.map(QueueName::new).transpose()?,
-            priority: Priority::new(priority).ok_or_else(|| SubmitError::Invalid("a priority is 0 to 9".to_owned()))?,
-            start: self.start,
-            overrides: self.overrides,
-            on_crash: self.on_crash,
-            unique: unique.map(Box::new),
-            concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
-            metadata: labels.into(),
-            depends_on,
-            signals,
-            is_spontaneous: self.is_spontaneous,
-            ..TaskDraft::new(id, TaskName::new(self.name)?, parameters)
-        })
     }
 }

@@ -30,6 +30,7 @@ use crate::{
     blocking::BlockingPool,
     claim_planner::ClaimPlanner,
     executor::Tools,
+    layer::Layers,
     leases::Leases,
     meters::Meters,
     prelude::*,
@@ -92,7 +93,7 @@ impl Rig {
         states.insert(Gate(Arc::clone(&doors)));
         let role = RoleName::new(DEFAULT).unwrap();
         let (leases, meter) = (Arc::new(Leases::default()), opentelemetry::global::meter("test"));
-        let tools = Tools { pool: BlockingPool::new(1, Handle::current()), tracing: None };
+        let tools = Tools { pool: BlockingPool::new(1, Handle::current()), tracing: None, layers: Layers::default() };
         let mut fetcher = Fetcher::new(Parts {
             engine: engine.clone(),
             shared: SharedState::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),

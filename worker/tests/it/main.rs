@@ -13,6 +13,7 @@ mod errors;
 mod examples;
 mod faulty;
 mod handles;
+mod layers;
 mod leases;
 mod outages;
 mod parents;

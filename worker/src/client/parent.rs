@@ -1,0 +1,40 @@
+//! The client of a task that submits others: they get labels of their parent.
+
+use jobbers_common::label::Labels;
+
+use super::connection::Client;
+
+/// What a worker's attempts submit by.
+#[derive(Debug)]
+pub(crate) struct ParentClient {
+    client: Client,
+    /// The names of the labels that are handed on.
+    carried: Vec<String>,
+}
+
+impl ParentClient {
+    pub(crate) const fn new(client: Client, carried: Vec<String>) -> Self {
+        Self { client, carried }
+    }
+
+    /// The client of any task, if no label is handed on.
+    pub(crate) fn plain(&self) -> Option<&Client> {
+        self.carried.is_empty().then_some(&self.client)
+    }
+
+    /// The client of a task with these labels.
+    pub(crate) fn of(&self, labels: &Labels) -> Client {
+        let is_carried = |name: &str| self.carried.iter().any(|carried| carried == name);
+        let handed_on: Vec<(String, String)> = labels
+            .iter()
+            .filter(|(name, _)| is_carried(name.as_str()))
+            .map(|(name, value)| (name.as_str().to_owned(), value.to_owned()))
+            .collect();
+        self.client.layer(move |submission| {
+            handed_on.iter().fold(submission, |submission, (name, value)| match submission.label_value(name) {
+                Some(_) => submission,
+                None => submission.label(name.clone(), value.clone()),
+            })
+        })
+    }
+}
