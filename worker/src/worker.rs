@@ -183,6 +183,8 @@ impl Worker {
             Settings::Unreadable(error) => return error.report(),
             #[cfg(feature = "cli")]
             Settings::Arguments(args) if args.print_config => return print_config(args),
+            #[cfg(feature = "cli")]
+            Settings::Arguments(args) if args.list_tasks => return list_tasks(&self.tasks),
             Settings::Arguments(_) | Settings::Given(_) => {}
         }
         readiness::set(Err("it starts".to_owned()));
@@ -260,10 +262,10 @@ impl Worker {
             config,
             engine: self.engine,
             states: self.states,
-            schedules: registry.schedules()?,
-            registry,
             layers: self.layers,
             carried: self.carried,
+            schedules: registry.schedules()?,
+            registry,
             runtime: Handle::current(),
         };
         control::run(plan, shutdown).await
@@ -273,6 +275,25 @@ impl Worker {
 fn complain(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
     logging::say(Level::ERROR, format_args!("error: {problem}"));
     code.into()
+}
+
+/// Prints the tasks that a worker of this program would have, as `GET /tasks/registry` shows them.
+#[cfg(feature = "cli")]
+#[expect(clippy::print_stdout, reason = "it is what was asked for")]
+fn list_tasks(by_hand: &[&'static dyn AnyTask]) -> ExitCode {
+    use jobbers_process::exit;
+
+    let registry = match Registry::collect(by_hand) {
+        Ok(registry) => registry,
+        Err(error) => return complain(&error, exit::CONFIG),
+    };
+    match serde_json::to_string_pretty(&registry.catalogue()) {
+        Ok(catalogue) => {
+            println!("{catalogue}");
+            exit::OK
+        }
+        Err(error) => complain(&error, exit::INTERNAL),
+    }
 }
 
 /// Prints the configuration as an equivalent TOML file, without a password.

@@ -98,4 +98,11 @@ async fn a_worker_says_how_many_tasks_it_knows_and_warns_of_none(kind: Kind) {
     let worker = Program::start("worker", stack.folder(), &arguments, &[]);
     assert!(worker.line("worker started").await.contains("tasks=5"), "{}", worker.said());
     assert!(!worker.said().contains("has no tasks"), "{}", worker.said());
+    // For a check before a deploy: no store is needed.
+    let arguments = ["--list-tasks", "--engine-url", "redis://nowhere"];
+    let mut listing = Program::start("worker", stack.folder(), &arguments, &[]);
+    for name in ["echo", "fail", "file.digest", "sleep", "text.wordcount"] {
+        listing.line(&format!("\"name\": \"{name}\"")).await;
+    }
+    assert!(listing.exit().await.success(), "{}", listing.said());
 }

@@ -32,6 +32,9 @@ pub struct Args {
     /// Print the configuration that would be used, and end
     #[arg(long)]
     pub print_config: bool,
+    /// Print the program's tasks as JSON, and end
+    #[arg(long)]
+    pub list_tasks: bool,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
