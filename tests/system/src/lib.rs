@@ -61,6 +61,8 @@ mod killed_redis;
 #[cfg(test)]
 mod killed_worker;
 #[cfg(test)]
+mod kubernetes;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod load;
