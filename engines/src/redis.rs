@@ -39,6 +39,7 @@ use tokio::time::timeout;
 
 use self::{
     boards::calls::Lines,
+    read::health::check_durability,
     server::{
         address::Address, awaited_tasks::LOOK_AGAIN_SOON, following::follow_primary, primary::Primary, store::Store,
     },
@@ -75,6 +76,7 @@ impl RedisEngine {
     /// newer version, [`Error::Unavailable`](jobbers_common::engine::Error::Unavailable) if the server does not answer.
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let store = Arc::new(Store::open(Address::parse(url)?, options).await?);
+        check_durability(&store).await?;
         follow_primary(&store);
         let submitter = Submitter::start(Arc::clone(&store));
         let board_lines = Lines::start(&store);

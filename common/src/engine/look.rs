@@ -197,11 +197,13 @@ pub enum Trouble {
     Full,
     /// It lacks commits that were acknowledged.
     CommitsMissing,
+    /// It does not keep the durability that its address promises.
+    DurabilityUnmet,
 }
 
 impl Trouble {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Damaged, Self::Full, Self::CommitsMissing];
+    pub const ALL: [Self; 4] = [Self::Damaged, Self::Full, Self::CommitsMissing, Self::DurabilityUnmet];
 
     /// Its name in metrics.
     #[must_use]
@@ -210,6 +212,7 @@ impl Trouble {
             Self::Damaged => "damaged",
             Self::Full => "full",
             Self::CommitsMissing => "commits_missing",
+            Self::DurabilityUnmet => "durability_unmet",
         }
     }
 }

@@ -72,7 +72,7 @@ attributes! {
     /// The workflow.
     WORKFLOW = "workflow", MOST_WORKFLOWS, "the workflow's name; `_unnamed` for runs without one, `_other` past the bound";
     /// What is wrong with the store.
-    TROUBLE = "trouble", 3, "`damaged`, `full` or `commits_missing`";
+    TROUBLE = "trouble", 4, "`damaged`, `full`, `commits_missing` or `durability_unmet`";
     /// A chore of the manager.
     CHORE = "chore", 8, "`promote`, `reclaim`, `prune` or `observe`";
     /// A pass of the cleaner.

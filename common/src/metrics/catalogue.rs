@@ -230,8 +230,8 @@ catalogue! {
         "How long calls to the store took, failed ones too; `wait` and `await_finished`, which wait for something to happen, are not measured.";
     ENGINE_ERRORS: Counter "jobbers.engine.errors", "{call}", [ENGINE, OPERATION, ERROR], 512, &[], EVERY,
         "Calls to the store that failed, by the kind of failure. `unavailable`, `full`, `read_only` and `corrupt` are the store's trouble; the others are answers.";
-    STORE_TROUBLE: Gauge "jobbers.store.trouble", "", [TROUBLE], 3, &[], MANAGER,
-        "1 while something is wrong with the store, else 0: some of it can't be read, it takes no tasks in, or it lacks commits that were acknowledged. `GET /health/ready` says more. Take the `max`.";
+    STORE_TROUBLE: Gauge "jobbers.store.trouble", "", [TROUBLE], 4, &[], MANAGER,
+        "1 while something is wrong with the store, else 0: some of it can't be read, it takes no tasks in, it lacks commits that were acknowledged, or it does not keep the durability that its address promises. `GET /health/ready` says more. Take the `max`.";
 
     // ---- manager ----
     HTTP_REQUEST_DURATION: Histogram "jobbers.http.request.duration", "s", [METHOD, ROUTE, STATUS_CODE], 2_000, CALL_S, MANAGER,

@@ -18,6 +18,7 @@ mod bounds;
 #[path = "../shared/crowd.rs"]
 mod crowd;
 mod damage;
+mod durability;
 mod failover;
 mod forgetting;
 mod fullness;

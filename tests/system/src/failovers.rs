@@ -108,10 +108,10 @@ impl Clients {
 }
 
 /// A failover under load, and what it cost.
-async fn fail_over_under_load(kind: FleetKind, cause: Cause) {
+async fn fail_over_under_load(kind: FleetKind, cause: Cause, promise: &str) {
     let options = RedisOptions { persistence: Persistence::EverySecond, ..RedisOptions::default() };
     let mut fleet = RedisFleet::start(kind, &options).await;
-    let stack = Stack::at(&fleet.url());
+    let stack = Stack::at(&format!("{}?{promise}", fleet.url()));
     let manager = stack.manager().await;
     let _workers = [stack.worker().await, stack.worker().await];
     let clients = Clients::of(&manager);
@@ -156,14 +156,14 @@ async fn fail_over_under_load(kind: FleetKind, cause: Cause) {
     }
     let examined = stack.examined().await;
     // A replica that was asked for takes over when it has everything; others may lack the last writes.
-    if kind == FleetKind::Cluster && cause == Cause::Planned {
+    if !promise.is_empty() || kind == FleetKind::Cluster && cause == Cause::Planned {
         assert!(lost.is_empty(), "{kind:?}, {cause:?}: {} were lost", lost.len());
     }
     let are_last = lost.iter().all(|at| *at + LAST_WRITES > began_at && *at <= chosen_at + LAST_WRITES);
     assert!(are_last, "{kind:?}, {cause:?}: {} of those lost were not the last writes", lost.len());
     let (acknowledged, refused, gap) = (times.len(), ledger.refused.lock().unwrap().len(), longest.as_secs_f64());
     println!(
-        "| {kind:?} | {cause:?} | {acknowledged} | {} | {refused} | {gap:.2} | {:.2} |",
+        "| {kind:?} | {cause:?} | {promise} | {acknowledged} | {} | {refused} | {gap:.2} | {:.2} |",
         lost.len(),
         (back_at - chosen_at).as_secs_f64()
     );
@@ -172,30 +172,40 @@ async fn fail_over_under_load(kind: FleetKind, cause: Cause) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn behind_sentinels_a_planned_failover_is_followed() {
-    fail_over_under_load(FleetKind::Sentinels, Cause::Planned).await;
+    fail_over_under_load(FleetKind::Sentinels, Cause::Planned, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn behind_sentinels_a_primary_that_crashed_is_left() {
-    fail_over_under_load(FleetKind::Sentinels, Cause::Killed).await;
+    fail_over_under_load(FleetKind::Sentinels, Cause::Killed, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn behind_sentinels_a_frozen_primary_is_left() {
-    fail_over_under_load(FleetKind::Sentinels, Cause::Frozen).await;
+    fail_over_under_load(FleetKind::Sentinels, Cause::Frozen, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_cluster_a_planned_failover_loses_nothing() {
-    fail_over_under_load(FleetKind::Cluster, Cause::Planned).await;
+    fail_over_under_load(FleetKind::Cluster, Cause::Planned, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_cluster_a_primary_that_crashed_is_left() {
-    fail_over_under_load(FleetKind::Cluster, Cause::Killed).await;
+    fail_over_under_load(FleetKind::Cluster, Cause::Killed, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_cluster_a_frozen_primary_is_left() {
-    fail_over_under_load(FleetKind::Cluster, Cause::Frozen).await;
+    fail_over_under_load(FleetKind::Cluster, Cause::Frozen, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_sentinels_a_planned_failover_loses_nothing_that_all_replicas_were_to_have() {
+    fail_over_under_load(FleetKind::Sentinels, Cause::Planned, "durability=replicated:2").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_sentinels_a_crash_loses_nothing_that_a_replica_was_to_have() {
+    fail_over_under_load(FleetKind::Sentinels, Cause::Killed, "durability=everysec,replicated:1").await;
 }

@@ -74,6 +74,7 @@
 //! | `board:w:<board>` | hash | group: the revision at which it last received a task, or one of it became earlier |
 //! | `board:m:<board>` | set | the marks under which commits were applied |
 //! | `emptied` | time | when a process that had used the store found none in its place; an operator deletes it |
+//! | `replicated` | number | nothing: it is written before each wait for replicas |
 //! | `schema` | number | the version of all this |
 //!
 //! The strings inside are described in `layout.rs`.
@@ -110,6 +111,11 @@ pub(crate) fn shard(prefix: &str) -> String {
 /// The key of the layout's version, which every store has.
 pub(crate) fn schema(shard: &str) -> String {
     format!("{shard}schema")
+}
+
+/// The key that is written before each wait for replicas.
+pub(crate) fn replicated(shard: &str) -> String {
+    format!("{shard}replicated")
 }
 
 /// The key of the definitions of workflows, which no script reads: they may be large.

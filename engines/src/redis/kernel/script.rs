@@ -19,6 +19,13 @@ pub(crate) struct Script {
     pub(crate) sha: String,
 }
 
+impl Script {
+    /// Whether it may write.
+    pub(crate) fn writes(&self) -> bool {
+        !self.text.lines().next().unwrap_or_default().contains("no-writes")
+    }
+}
+
 const LIBRARY: [(&str, &str); 93] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),

@@ -11,24 +11,27 @@ use redis::{Cmd, FromRedisValue};
 use crate::redis::{
     follow::{letters, tombstones},
     kernel::{keys, layout::FIRST_NUMBER_AT},
-    server::{failure::malformed, store::Store},
+    server::{
+        durability::{Kept, Unmet},
+        failure::malformed,
+        store::Store,
+    },
 };
 
 /// Describes the server and its durability.
 pub(crate) async fn health(store: &Store) -> Result<Health> {
-    let (info, mut warnings): (String, _) = match ask(store, &["INFO", "persistence", "memory"]).await {
+    let (info, mut warnings): (String, _) = match ask(store, &["INFO", "persistence", "memory", "replication"]).await {
         Ok(info) => (info, Vec::new()),
         // This user has no permission.
         Err(Error::Config(why)) => (String::new(), vec![format!("what Redis keeps can't be found out: {why}")]),
         Err(error) => return Err(error),
     };
-    let field =
-        |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default();
+    let field = |name: &str| field_of(&info, name);
+    // A managed server may not answer this.
+    let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
     let durability = if info.is_empty() {
         "unknown".to_owned()
     } else if field("aof_enabled") == "1" {
-        // A managed server may not answer this.
-        let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
         let appendfsync = settings.get("appendfsync").map_or("unknown", String::as_str);
         if appendfsync == "no" {
             warnings.push(
@@ -52,15 +55,16 @@ pub(crate) async fn health(store: &Store) -> Result<Health> {
     let number = |name: &str| field(name).parse::<u64>().unwrap_or_default();
     let (used, most) = (number("used_memory"), number("maxmemory"));
     let mut troubles = Vec::new();
+    let unmet = if info.is_empty() { Vec::new() } else { store.durability.unmet(kept(&info, &settings)) };
+    if !unmet.is_empty() {
+        troubles.push(Trouble::DurabilityUnmet);
+        warnings.extend(unmet.iter().map(|unmet| unmet.sentence().to_owned()));
+    }
     if most > 0 && used >= most {
         troubles.push(Trouble::Full);
     }
     if most > 0 && used.saturating_mul(10) >= most.saturating_mul(9) {
-        let share = used.saturating_mul(100) / most;
-        warnings.push(format!(
-            "Redis uses {share} % of its maxmemory: when it is full, submissions are refused; settle or prune tasks, or \
-             give it more"
-        ));
+        warnings.push(nearly_full_warning(used.saturating_mul(100) / most));
     }
     for (name, what) in [("aof_last_write_status", "append-only file"), ("rdb_last_bgsave_status", "snapshot")] {
         if !matches!(field(name), "ok" | "") {
@@ -88,6 +92,45 @@ pub(crate) async fn health(store: &Store) -> Result<Health> {
         outbox,
         tombstones,
     })
+}
+
+/// A field of an answer to `INFO`; empty if it has none.
+fn field_of<'a>(info: &'a str, name: &str) -> &'a str {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default()
+}
+
+/// What a server keeps, by its own answers.
+fn kept<'a>(info: &str, settings: &'a HashMap<String, String>) -> Kept<'a> {
+    Kept {
+        has_file: field_of(info, "aof_enabled") == "1",
+        appendfsync: settings.get("appendfsync").map(String::as_str),
+        replicas: field_of(info, "connected_slaves").parse().unwrap_or_default(),
+    }
+}
+
+/// Refuses a server that does not keep what the address promises.
+///
+/// # Errors
+/// [`Error::Config`] for a setting of the server, [`Error::Unavailable`] for replicas that are missing at present.
+pub(crate) async fn check_durability(store: &Store) -> Result<()> {
+    if !store.durability.is_promised() {
+        return Ok(());
+    }
+    let info: String = ask(store, &["INFO", "persistence", "replication"]).await?;
+    let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
+    match store.durability.unmet(kept(&info, &settings)).into_iter().next() {
+        None => Ok(()),
+        Some(Unmet::Setting(why)) => Err(Error::Config(why)),
+        Some(Unmet::Replicas(why)) => Err(Error::unavailable(why)),
+    }
+}
+
+/// The warning that the server uses this share of its memory, in percent.
+fn nearly_full_warning(share: u64) -> String {
+    format!(
+        "Redis uses {share} % of its maxmemory: when it is full, submissions are refused; settle or prune tasks, or give it \
+         more"
+    )
 }
 
 /// The warning that the server has lost the store.

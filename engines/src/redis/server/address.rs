@@ -13,6 +13,7 @@ use redis::{
 
 use self::hosts::{Hosts, Kind};
 use super::{
+    durability::Durability,
     primary::{
         Directory,
         cluster::Cluster,
@@ -35,6 +36,8 @@ pub(crate) struct Address {
     /// Leads to the server, or to the first of several hosts.
     pub(crate) client: Client,
     pub(crate) directory: Directory,
+    /// What it promises.
+    pub(crate) durability: Durability,
     /// The prefix of its keys.
     pub(crate) prefix: String,
 }
@@ -42,7 +45,7 @@ pub(crate) struct Address {
 impl Address {
     /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, the same with `rediss://` for TLS, or `redis+unix:///SOCKET`,
     /// each with `?prefix=NAME`. With TLS, `ca=FILE` names the authorities to trust instead of the system's, and
-    /// `cert=FILE&key=FILE` the client's certificate.
+    /// `cert=FILE&key=FILE` the client's certificate. `durability=` promises what survives ([`Durability::parse`]).
     ///
     /// `redis+sentinel://[USER:PASSWORD@]HOST[:PORT],…/NAME[/DB]` asks Sentinels where the primary NAME is, with
     /// `sentinel_user=USER&sentinel_password=PASSWORD` if they want a login. `redis+cluster://[USER:PASSWORD@]HOST[:PORT],…`
@@ -53,6 +56,7 @@ impl Address {
         let is_tls = several.as_ref().map_or_else(|| url.starts_with("rediss:"), |hosts| hosts.scheme == "rediss");
         let mut sentinel_login = RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP3);
         let has_sentinels = several.as_ref().is_some_and(|hosts| hosts.kind != Kind::Cluster);
+        let mut durability = Durability::default();
         let mut prefix = DEFAULT_PREFIX.to_owned();
         let mut passed_on = Vec::new();
         let mut files = TlsFiles::default();
@@ -62,6 +66,7 @@ impl Address {
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("prefix", name)) => prefix = checked_prefix(name)?,
+                Some(("durability", promise)) => durability = Durability::parse(promise)?,
                 Some((name, _)) if !is_tls && several.is_none() && PASSED_ON.contains(&name) => {
                     passed_on.push(parameter);
                 }
@@ -85,7 +90,7 @@ impl Address {
         let client = client.map_err(|error| senseless(&error))?;
         let directory =
             several.map_or(Ok(Directory::Server), |hosts| directory(hosts, &client, &sentinel_login, &prefix))?;
-        Ok(Self { client, directory, prefix })
+        Ok(Self { client, directory, durability, prefix })
     }
 
     /// The address without login: scheme, host and port or socket, database, and the prefix of the keys.
@@ -177,7 +182,9 @@ fn unknown_parameter(parameter: &str, is_tls: bool, has_sentinels: bool) -> Erro
     let shown = if is_name && parameter.contains('=') { format!("{name}=") } else { "what follows the ?".to_owned() };
     let files = if is_tls { ", ca=FILE, cert=FILE, key=FILE" } else { "" };
     let login = if has_sentinels { ", sentinel_user=USER, sentinel_password=PASSWORD" } else { "" };
-    Error::Config(format!("{shown} is no parameter of this Redis URL: it takes prefix=NAME{files}{login}"))
+    Error::Config(format!(
+        "{shown} is no parameter of this Redis URL: it takes prefix=NAME, durability=…{files}{login}"
+    ))
 }
 
 /// Whether an address without its parameters has a login, or a port and not the beginning of a password.

@@ -30,6 +30,7 @@ use super::{
         Primary,
         node::{ANSWER_WITHIN, CONNECT_WITHIN},
     },
+    replication::Replication,
 };
 use crate::redis::kernel::script::Script;
 
@@ -59,6 +60,8 @@ pub(crate) struct Lane {
     notifications: Option<Arc<Notifications>>,
     /// The channels to subscribe to, on every connection.
     channels: Mutex<Vec<String>>,
+    /// Waits for replicas, if the address promises them.
+    replication: Option<Arc<Replication>>,
     /// What the calls have learned about the server.
     pub(crate) health: Arc<Mutex<ConnectionHealth>>,
 }
@@ -84,7 +87,11 @@ async fn subscribe(mut manager: ConnectionManager, channels: &[String]) -> Resul
 impl Lane {
     /// A lane that connects at its first use. `notifications` receives the messages that the server pushes. Lanes that
     /// share `primary` leave a server together.
-    pub(crate) fn new(primary: Arc<Primary>, notifications: Option<Arc<Notifications>>) -> Result<Self> {
+    pub(crate) fn new(
+        primary: Arc<Primary>,
+        replication: Option<Arc<Replication>>,
+        notifications: Option<Arc<Notifications>>,
+    ) -> Result<Self> {
         let mut config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(ANSWER_WITHIN))
             .set_connection_timeout(Some(CONNECT_WITHIN))
@@ -99,7 +106,7 @@ impl Lane {
         let lead = primary.lead().clone();
         let current = Mutex::new(Current { manager: manager(&lead.client, &config)?, departures: lead.departures });
         let (channels, health) = (Mutex::default(), Arc::default());
-        Ok(Self { primary, config, current, notifications, channels, health })
+        Ok(Self { primary, config, current, notifications, channels, replication, health })
     }
 
     /// Subscribes to channels, now and on each later connection.
@@ -134,7 +141,7 @@ impl Lane {
         loop {
             let (manager, connected) = self.connection();
             under_way.connected = connected;
-            let failure = match self.answer(timeout(bound, send(manager, script, &command)), connected).await {
+            let failure = match self.answer(timeout(bound, self.send(manager, script, &command)), connected).await {
                 None => {
                     bound = ANSWER_WITHIN.saturating_sub(start.elapsed()).max(LITTLE_PATIENCE);
                     command = build(true);
@@ -166,6 +173,17 @@ impl Lane {
             pause = (pause * 2).min(LONGEST_PAUSE);
             command = build(true);
         }
+    }
+
+    /// Sends a call, and waits for the replicas that are promised to have what it wrote.
+    async fn send(&self, manager: ConnectionManager, script: Option<&Script>, command: &Cmd) -> RedisResult<Value> {
+        let Some(replication) = self.replication.as_ref().filter(|_| script.is_some_and(Script::writes)) else {
+            return send(manager, script, command).await;
+        };
+        let prepared = replication.prepare().await?;
+        let value = send(manager, script, command).await?;
+        replication.confirm(prepared).await?;
+        Ok(value)
     }
 
     /// Waits for the answer to a call; `None` if the connection is left before: the call is worth sending again at once.

@@ -36,6 +36,7 @@ pub(crate) fn translate(error: &RedisError) -> Error {
         "WRONGTYPE" => Error::Corrupt(format!("a key is of another type: {detail}")),
         _ => match error.kind() {
             ErrorKind::AuthenticationFailed => Error::Config(format!("Redis refuses the login: {error}")),
+            ErrorKind::Client => Error::unavailable(error.detail().map_or_else(|| error.to_string(), str::to_owned)),
             ErrorKind::InvalidClientConfig => Error::Config(error.to_string()),
             _ if let Some(mistrust) = mistrust(error) => {
                 Error::Config(format!("no TLS with the Redis server: {mistrust}"))

@@ -16,12 +16,15 @@ use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use ulid::Ulid;
 
-use super::{address::Address, connection::Lane, cycles::Cycles, notifications::Notifications, primary::Primary};
+use super::{
+    address::Address, connection::Lane, cycles::Cycles, durability::Durability, notifications::Notifications,
+    primary::Primary, replication::Replication,
+};
 use crate::{
     options::{OpenOptions, announce},
     redis::kernel::{
         config_fields,
-        keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, shard},
+        keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, replicated, shard},
         reply::{number, tuple},
         script::{self, Script},
     },
@@ -36,6 +39,8 @@ pub(crate) struct Store {
     /// For the renewal of leases, and for notifications.
     pub(crate) leases: Lane,
     pub(crate) notifications: Arc<Notifications>,
+    /// What its address promises.
+    pub(crate) durability: Durability,
     /// Its address without login.
     pub(crate) address: String,
     /// The prefix of all keys.
@@ -60,13 +65,18 @@ impl Store {
     /// Connects, and creates the store if it is new and that is allowed.
     pub(crate) async fn open(address: Address, options: OpenOptions) -> Result<Self> {
         let shown = address.shown();
-        let Address { client, directory, prefix } = address;
+        let Address { client, directory, durability, prefix } = address;
         let primary = Arc::new(Primary::open(directory, client).await?);
+        let wait_for =
+            |replicas| Arc::new(Replication::new(replicas, Arc::clone(&primary), replicated(&shard(&prefix))));
+        let replication = durability.replicas.map(wait_for);
+        let lane = |notifications| Lane::new(Arc::clone(&primary), replication.clone(), notifications);
         let notifications = Arc::new(Notifications::default());
         let store = Self {
-            bulk: Lane::new(Arc::clone(&primary), None)?,
-            work: Lane::new(Arc::clone(&primary), None)?,
-            leases: Lane::new(primary, Some(Arc::clone(&notifications)))?,
+            bulk: lane(None)?,
+            work: lane(None)?,
+            leases: lane(Some(Arc::clone(&notifications)))?,
+            durability,
             notifications,
             shard: shard(&prefix),
             address: shown,
