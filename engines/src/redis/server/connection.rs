@@ -138,6 +138,7 @@ impl Lane {
         let mut bound = patience.unwrap_or(ANSWER_WITHIN);
         let patience = patience.unwrap_or(PATIENCE);
         let mut command = build(false);
+        let mut refusal = None;
         loop {
             let (manager, connected) = self.connection();
             under_way.connected = connected;
@@ -156,7 +157,9 @@ impl Lane {
                 Some(Err(_)) => {
                     self.health.lock().down_since.get_or_insert(start);
                     self.look(connected);
-                    return Err(self.health.lock().obstacle.clone().unwrap_or_else(|| silent(bound)));
+                    // What is left for the last try may be too short for any answer: an earlier one says more.
+                    let why = self.health.lock().obstacle.clone().or(refusal);
+                    return Err(why.unwrap_or_else(|| silent(bound)));
                 }
             };
             self.health.lock().down_since.get_or_insert(start);
@@ -166,6 +169,7 @@ impl Lane {
                 let why = self.health.lock().obstacle.clone().filter(|_| self.primary.can_move());
                 return Err(why.unwrap_or(failure));
             }
+            refusal = Some(failure);
             select! {
                 () = sleep(pause) => {}
                 () = self.primary.left(connected) => {}
