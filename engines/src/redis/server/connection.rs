@@ -41,6 +41,8 @@ const PATIENCE: Duration = Duration::from_millis(2_500);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(20);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(400);
+/// A call is not sent again with less time for its answer: the error of the try before says more than that none came.
+const SHORTEST_TRY: Duration = Duration::from_millis(100);
 /// Silence after which a call that its caller gave up starts a test connection; where the store can move, any call. Far
 /// above the time of an answer, and below the time a worker waits for the renewal of a lease.
 pub(crate) const SUSPICIOUS: Duration = Duration::from_secs(1);
@@ -138,7 +140,6 @@ impl Lane {
         let mut bound = patience.unwrap_or(ANSWER_WITHIN);
         let patience = patience.unwrap_or(PATIENCE);
         let mut command = build(false);
-        let mut refusal = None;
         loop {
             let (manager, connected) = self.connection();
             under_way.connected = connected;
@@ -157,19 +158,16 @@ impl Lane {
                 Some(Err(_)) => {
                     self.health.lock().down_since.get_or_insert(start);
                     self.look(connected);
-                    // What is left for the last try may be too short for any answer: an earlier one says more.
-                    let why = self.health.lock().obstacle.clone().or(refusal);
-                    return Err(why.unwrap_or_else(|| silent(bound)));
+                    return Err(self.health.lock().obstacle.clone().unwrap_or_else(|| silent(bound)));
                 }
             };
             self.health.lock().down_since.get_or_insert(start);
             bound = patience.saturating_sub(start.elapsed() + pause);
-            if bound.is_zero() {
+            if bound < SHORTEST_TRY {
                 // Where the store can move, the search for the primary knows more than this call.
                 let why = self.health.lock().obstacle.clone().filter(|_| self.primary.can_move());
                 return Err(why.unwrap_or(failure));
             }
-            refusal = Some(failure);
             select! {
                 () = sleep(pause) => {}
                 () = self.primary.left(connected) => {}

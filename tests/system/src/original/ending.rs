@@ -120,7 +120,8 @@ async fn w19_what_goes_wrong_around_a_function_fails_its_task(kind: Kind) {
     manager.api.finished(&next).await;
     assert_eq!(stack.effects.happened("done", &next).await.pid, worker.pid(), "the worker lives");
     let waiting = manager.api.get(&format!("/tasks/{homeless}")).await.ok();
-    assert_eq!((&waiting["status"], &waiting["errors"]), (&json!("submitted"), &json!([])), "{waiting}");
+    assert!(["submitted", "scheduled"].contains(&waiting["status"].as_str().unwrap()), "{waiting}");
+    assert_eq!(waiting["errors"], json!([]), "no attempt failed");
 }
 
 async fn w23_nothing_is_traced_unless_it_is_asked_for(kind: Kind) {
