@@ -24,7 +24,7 @@ const AFTER_HELP: &str = "\
 The file is TOML: [queues.NAME], [roles.NAME] and [schedules.NAME] with the settings that the API takes, and [[routes]]. What it does \
 not name stays as it is, and a queue or a schedule that is paused stays paused unless the file says `paused`; a setting that is absent \
 has its default. With --prune the entries of those kinds that the file has, and that it does not name, are deleted, but for the queue \
-and the role `default`. A change that someone else makes meanwhile is not overwritten. Running it again changes nothing.
+and the role `default`. A change that someone else makes meanwhile is not overwritten, but for routes. Running it again changes nothing.
 
 Exit codes: 0 done, or nothing to do; 1 refused, or with --dry-run something differs; 64 the file makes no sense; 66 it can't be read.";
 

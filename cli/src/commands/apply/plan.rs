@@ -83,6 +83,18 @@ enum Kind {
     Schedule,
 }
 
+impl Kind {
+    /// Where an entry is created; routes are only put.
+    const fn collection(self) -> Option<&'static str> {
+        match self {
+            Self::Queue => Some("/queues"),
+            Self::Role => Some("/roles"),
+            Self::Schedule => Some("/schedules"),
+            Self::Route => None,
+        }
+    }
+}
+
 /// One change.
 #[derive(Debug, Serialize)]
 pub(super) struct Step {
@@ -101,8 +113,19 @@ pub(super) struct Step {
 /// The call of the API that makes it.
 #[derive(Debug)]
 enum Call {
-    Put { path: String, body: Value, tag: Option<String> },
-    Delete { path: String },
+    /// Of an entry that does not exist: one that came meanwhile is not replaced.
+    Create {
+        path: &'static str,
+        body: Value,
+    },
+    Put {
+        path: String,
+        body: Value,
+        tag: Option<String>,
+    },
+    Delete {
+        path: String,
+    },
     DeleteRoute(Box<Rule>),
 }
 
@@ -124,7 +147,9 @@ impl Step {
         let names: BTreeSet<&String> =
             self.before.keys().chain(self.after.keys()).filter(|name| *name != "name").collect();
         lines.extend(names.into_iter().map(|name| match self.call {
-            Call::Put { .. } if self.change == "create" => format!("    {name} {}", shown(self.after.get(name))),
+            Call::Create { .. } | Call::Put { .. } if self.change == "create" => {
+                format!("    {name} {}", shown(self.after.get(name)))
+            }
             _ => format!("    {name} {} -> {}", shown(self.before.get(name)), shown(self.after.get(name))),
         }));
         lines
@@ -136,6 +161,7 @@ impl Step {
     /// Those of the manager; `changed` if another change came between.
     pub(super) async fn carry_out(&self, client: &Client) -> Result<(), Failure> {
         match &self.call {
+            Call::Create { path, body } => client.post(path, Some(body)).await.map(drop),
             Call::Put { path, body, tag } => client.put_if(path, body, tag.as_deref()).await.map(drop),
             Call::Delete { path } => client.delete(path).await.map(drop),
             Call::DeleteRoute(rule) => {
@@ -338,6 +364,13 @@ fn put(kind: Kind, name: &impl Display, before: Option<Settings>, after: Setting
         before.remove(&name);
         after.remove(&name);
     }
+    let call = match (kind.collection(), call) {
+        (Some(path), Call::Put { body: Value::Object(mut body), .. }) if change == "create" => {
+            body.insert("name".to_owned(), json!(name.to_string()));
+            Call::Create { path, body: Value::Object(body) }
+        }
+        (_, call) => call,
+    };
     let differs = !(before.is_empty() && after.is_empty());
     differs.then(|| Step { kind, name: name.to_string(), change, before, after, call })
 }

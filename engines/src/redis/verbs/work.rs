@@ -109,7 +109,7 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
         let progress = progress_json(heartbeat).unwrap_or_default();
         outcome.extend_from_slice(format!("!{:06}", progress.len()).as_bytes());
         outcome.extend_from_slice(&progress);
-        outcome.extend_from_slice(&told(heartbeat));
+        outcome.extend_from_slice(&reported(heartbeat));
     }
     command.arg(settlement.id.as_str()).arg(fence_digits(settlement.fence));
     command.arg(outcome).arg(payload.as_slice());
@@ -215,7 +215,7 @@ fn write_extension(extension: &Extension, command: &mut Cmd) {
         command.arg("").arg("-").arg("-");
         return;
     };
-    command.arg("h").arg(progress_json(heartbeat).unwrap_or_else(|| b"-".to_vec())).arg(told(heartbeat));
+    command.arg("h").arg(progress_json(heartbeat).unwrap_or_else(|| b"-".to_vec())).arg(reported(heartbeat));
 }
 
 fn progress_json(heartbeat: &Heartbeat) -> Option<Vec<u8>> {
@@ -223,7 +223,7 @@ fn progress_json(heartbeat: &Heartbeat) -> Option<Vec<u8>> {
 }
 
 /// A heartbeat's checkpoint, or that there is none, as the layout `told`.
-fn told(heartbeat: &Heartbeat) -> Vec<u8> {
+fn reported(heartbeat: &Heartbeat) -> Vec<u8> {
     let Some(checkpoint) = &heartbeat.checkpoint else { return b"-".to_vec() };
     let mut told = b"+".to_vec();
     write_payload(Some(checkpoint), &mut told);
