@@ -1,7 +1,7 @@
 //! The examination behind `jobbers doctor`: what it asks of a store, and what it makes of the answers.
 //!
 //! It reads and changes nothing; what it finds, `cleaner --repair` may mend. The store's own part is
-//! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who shares the store.
+//! [`Upkeep::audit`](jobbers_common::engine::Upkeep::audit); here it is put beside what the store promises, who keeps the archive, and who shares the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -6,7 +6,7 @@
 //! It is stored with its task, under a name that is unique there.
 //!
 //! A signal may have a timeout, which begins when its task waits for no other task. After that, the ticks that promote due
-//! tasks ([`crate::engine::Engine::promote_due`]) time it out, and [`OnTimeout`] says what follows. Signals that a task still
+//! tasks ([`crate::engine::Upkeep::promote_due`]) time it out, and [`OnTimeout`] says what follows. Signals that a task still
 //! waited for when it ended are not needed any more, also if the task is sent again.
 //!
 //! A signal may come before its task, where two programs do not wait for each other. Its sender then asks to keep it for a

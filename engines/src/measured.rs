@@ -7,7 +7,7 @@ use std::{future::Future, time::Instant};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{Engine, Error, Result, backup::Backup, boards::Boards, verbs::types::*},
+    engine::{Engine, Error, Result, backup::Backup, boards::Boards, sealed::Sealed, verbs::types::*},
     engine_verbs,
     metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
 };
@@ -20,8 +20,8 @@ mod backup;
 mod boards;
 
 macro_rules! operations {
-    ($($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        operations! { @all $($verb)*
+    ($($noun:ident { $($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)* })*) => {
+        operations! { @all $($($verb)*)*
             board_commit board_take board_get board_list board_groups board_names
             backup_settle_edges backup_dump backup_restore backup_link backup_board_marks backup_restore_board
         }
@@ -95,35 +95,44 @@ impl Measured {
 }
 
 macro_rules! measured {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        #[async_trait]
-        impl Engine for Measured {
-            fn boards(self: Arc<Self>) -> Arc<dyn Boards> {
-                self
+    ($($noun:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)* })*) => {
+        $(
+            #[async_trait]
+            impl $noun for Measured {
+                $(
+                    async fn $name(&self, $($argument: $type),*) -> Result<$answer> {
+                        self.measure(stringify!($name), &self.operations.$name, self.inner.$name($($argument),*)).await
+                    }
+                )*
             }
-
-            fn backup(self: Arc<Self>) -> Arc<dyn Backup> {
-                self
-            }
-
-            $(
-                async fn $name(&self, $($argument: $type),*) -> Result<$answer> {
-                    self.measure(stringify!($name), &self.operations.$name, self.inner.$name($($argument),*)).await
-                }
-            )*
-
-            async fn wait(&self, worker: &WorkerId, timeout: Duration) {
-                self.inner.wait(worker, timeout).await;
-            }
-
-            async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
-                self.inner.await_finished(id, timeout).await
-            }
-        }
+        )*
     };
 }
 
 engine_verbs!(measured);
+
+#[async_trait]
+impl Waiting for Measured {
+    async fn wait(&self, worker: &WorkerId, timeout: Duration) {
+        self.inner.wait(worker, timeout).await;
+    }
+
+    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
+        self.inner.await_finished(id, timeout).await
+    }
+}
+
+impl Sealed for Measured {}
+
+impl Engine for Measured {
+    fn boards(self: Arc<Self>) -> Arc<dyn Boards> {
+        self
+    }
+
+    fn backup(self: Arc<Self>) -> Arc<dyn Backup> {
+        self
+    }
+}
 
 #[cfg(test)]
 mod tests {

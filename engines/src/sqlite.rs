@@ -1,4 +1,4 @@
-//! Embedded SQLite behind [`Engine`]: one file, no server; several processes of one machine share it.
+//! Embedded SQLite behind [`Engine`](jobbers_common::engine::Engine): one file, no server; several processes of one machine share it.
 //!
 //! All writes go through one thread that commits for all callers together (`writer`); reads use a few connections of
 //! their own (`readers`). A verb is a function over one transaction ([`kernel::step::Step`]) or one state ([`kernel::view::View`]),
@@ -12,7 +12,7 @@
 use std::{sync::Arc, thread::JoinHandle};
 
 use jobbers_common::{
-    engine::{Engine, Reclaimed, Result},
+    engine::{Reclaimed, Result, Tasks},
     limits::MAX_BATCH,
     name::TaskId,
     task::Task,
@@ -30,6 +30,7 @@ mod audit;
 mod audit_log;
 mod backup;
 mod boards;
+mod engine;
 mod follow;
 mod kernel;
 mod open;

@@ -4,7 +4,7 @@ use std::{fmt, ops::Deref};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{Engine, Result, backup::Backup, boards::Boards, verbs::types::*},
+    engine::{Engine, Result, backup::Backup, boards::Boards, sealed::Sealed, verbs::types::*},
     engine_verbs,
 };
 
@@ -21,7 +21,7 @@ impl<B> Deref for Double<B> {
 }
 
 macro_rules! double {
-    ($($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+    ($($noun:ident { $($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)* })*) => {
         /// What a double does. Each verb passes its call on, unless the test replaces it.
         #[async_trait]
         pub trait Behaviour: fmt::Debug + Send + Sync + 'static {
@@ -33,44 +33,53 @@ macro_rules! double {
                 Ok(self.store())
             }
 
-            $(
-                #[doc = concat!("See [`Engine::", stringify!($verb), "`].")]
+            $($(
+                #[doc = concat!("See [`", stringify!($noun), "::", stringify!($verb), "`].")]
                 async fn $verb(&self, $($argument: $type),*) -> Result<$answer> {
                     self.reach(stringify!($verb))?.$verb($($argument),*).await
                 }
-            )*
+            )*)*
 
-            /// See [`Engine::await_finished`].
+            /// See [`Waiting::await_finished`].
             async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
                 self.reach("await_finished")?.await_finished(id, timeout).await
             }
         }
 
-        #[async_trait]
-        impl<B: Behaviour> Engine for Double<B> {
-            fn boards(self: Arc<Self>) -> Arc<dyn Boards> {
-                Arc::clone(self.store()).boards()
+        $(
+            #[async_trait]
+            impl<B: Behaviour> $noun for Double<B> {
+                $(
+                    async fn $verb(&self, $($argument: $type),*) -> Result<$answer> {
+                        self.0.$verb($($argument),*).await
+                    }
+                )*
             }
-
-            fn backup(self: Arc<Self>) -> Arc<dyn Backup> {
-                Arc::clone(self.store()).backup()
-            }
-
-            $(
-                async fn $verb(&self, $($argument: $type),*) -> Result<$answer> {
-                    self.0.$verb($($argument),*).await
-                }
-            )*
-
-            async fn wait(&self, worker: &WorkerId, timeout: Duration) {
-                self.store().wait(worker, timeout).await;
-            }
-
-            async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
-                self.0.await_finished(id, timeout).await
-            }
-        }
+        )*
     };
 }
 
 engine_verbs!(double);
+
+#[async_trait]
+impl<B: Behaviour> Waiting for Double<B> {
+    async fn wait(&self, worker: &WorkerId, timeout: Duration) {
+        self.store().wait(worker, timeout).await;
+    }
+
+    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
+        self.0.await_finished(id, timeout).await
+    }
+}
+
+impl<B> Sealed for Double<B> {}
+
+impl<B: Behaviour> Engine for Double<B> {
+    fn boards(self: Arc<Self>) -> Arc<dyn Boards> {
+        Arc::clone(self.store()).boards()
+    }
+
+    fn backup(self: Arc<Self>) -> Arc<dyn Backup> {
+        Arc::clone(self.store()).backup()
+    }
+}

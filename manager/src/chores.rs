@@ -160,8 +160,9 @@ const fn full_batch() -> u64 {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use jobbers_common::engine::{Queues, Tasks};
     use jobbers_common::{
-        engine::{Engine as _, OnConflict, PutMode, Submit, look::first_queues},
+        engine::{OnConflict, PutMode, Submit, look::first_queues},
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         queue::{QueueConfig, Retention},

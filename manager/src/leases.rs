@@ -72,7 +72,7 @@ impl Leases {
     /// dropped.
     ///
     /// # Errors
-    /// Those of [`Engine::cycle`].
+    /// Those of [`Claims::cycle`](jobbers_common::engine::Claims::cycle).
     pub(crate) async fn claim(
         self: &Arc<Self>,
         worker: WorkerId,
@@ -99,7 +99,7 @@ impl Leases {
     /// Settles tasks, whatever worker leased them.
     ///
     /// # Errors
-    /// Those of [`Engine::cycle`].
+    /// Those of [`Claims::cycle`](jobbers_common::engine::Claims::cycle).
     pub(crate) async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<SettleAnswer>> {
         let cycle = Cycle { worker: self.settler.clone(), settlements, claim: None };
         Ok(self.noted(self.engine.cycle(cycle).await).await?.settled)
@@ -184,6 +184,7 @@ impl Drop for UndeliveredLeases {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::Tasks;
     use jobbers_common::{
         engine::{OnConflict, QueueClaim, Submit},
         lifecycle::Status,

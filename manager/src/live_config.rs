@@ -1,4 +1,4 @@
-//! Queues, roles, routing and access keys as this manager knows them: a snapshot, at most half a second old by default.
+//! roles, routing and access keys as this manager knows them: a snapshot, at most half a second old by default.
 //!
 //! The store decides; a snapshot only spares the common submission a read. A caller that misses an entry in it reads again.
 
@@ -179,6 +179,7 @@ fn too_busy() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::Queues;
     use jobbers_law::model::ModelEngine;
 
     use super::*;

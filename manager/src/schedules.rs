@@ -1,7 +1,7 @@
 //! Fires schedules: starts the task or the workflow of each slot when it comes.
 //!
 //! Every manager does so, and none is special: the store lets one step of a schedule through and reports to the others that
-//! it changed ([`Engine::fire_schedule`](jobbers_common::engine::Engine::fire_schedule)). What is due, and the next state,
+//! it changed ([`Schedules::fire_schedule`](jobbers_common::engine::Schedules::fire_schedule)). What is due, and the next state,
 //! [`jobbers_common::schedule::plan`] decides; this sleeps until the next slot, makes the task or the run and carries the
 //! step out. The tasks of a run are submitted as those of every run are, by [`crate::workflows`].
 

@@ -122,6 +122,7 @@ fn version_of(schedule: &Schedule) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::{Schedules, Upkeep};
     use jobbers_common::{engine::StoredSchedule, task::Priority};
     use jobbers_law::model::ModelEngine;
 

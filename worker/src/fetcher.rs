@@ -3,7 +3,7 @@
 //! The fetcher owns the truth about leases and settlements. Tasks and replies reach it as events, one after the other.
 //! Up to two calls are under way, each for half of what the worker may hold, so that the store works on one half while
 //! tasks run in the other. Batches form by themselves: tasks that finish during a call join the next one. An idle
-//! worker waits in [`Engine::wait`] until it is woken; nothing here polls.
+//! worker waits in [`Waiting::wait`](jobbers_common::engine::Waiting::wait) until it is woken; nothing here polls.
 //!
 //! Start at [`Fetcher::run`]. The state is in values with a file each: `life.rs`, `slots.rs`, `demand.rs`, `unsettled.rs`,
 //! `calls.rs`. What concerns several of them is in the other files: `launch.rs` decides when a call is due and what it

@@ -80,7 +80,7 @@ pub enum ResubmitFrom {
     },
     /// A copy that came from the outbox. If the store still has the task with the copy's revision, that task is sent
     /// again; if the store has no such task, it is created again from the copy. Leaves a receipt, so that the same copy
-    /// is sent again only once, until [`crate::engine::Engine::forget_receipts`] deletes the receipt.
+    /// is sent again only once, until [`crate::engine::Letters::forget_receipts`] deletes the receipt.
     Archive(Box<DeadTask>),
 }
 

@@ -1,7 +1,7 @@
 //! Schedules, as a store keeps them: JSON that it does not read, a revision, and when there is something to do.
 //!
-//! A manager reads what is due ([`super::Engine::due_schedules`]), decides ([`crate::schedule::plan`]) and fires
-//! ([`super::Engine::fire_schedule`]). That last step compares the schedule's revision, judges whether its latest run is over,
+//! A manager reads what is due ([`super::Schedules::due_schedules`]), decides ([`crate::schedule::plan`]) and fires
+//! ([`super::Schedules::fire_schedule`]). That last step compares the schedule's revision, judges whether its latest run is over,
 //! submits the task or creates the record of the workflow's run, and stores the schedule's next state, all or nothing. So
 //! each slot fires once: another manager, or a repetition, finds another revision.
 //!

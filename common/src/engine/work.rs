@@ -201,7 +201,7 @@ impl ClaimRequest {
     }
 }
 
-/// What [`crate::engine::Engine::cycle`] does in one step.
+/// What [`crate::engine::Claims::cycle`] does in one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
     /// The caller.
@@ -275,14 +275,14 @@ pub struct CycleReply {
     pub claimed: Vec<ClaimedTask>,
     /// Tasks leased to this worker for which a cancel is requested: all of them, each time, until they are settled.
     pub cancel_requested: Vec<TaskId>,
-    /// The configuration's version. If it differs from the caller's, read [`crate::engine::Engine::config`]. It grows,
+    /// The configuration's version. If it differs from the caller's, read [`crate::engine::Settings::config`]. It grows,
     /// except when a store is restored from a copy.
     pub config_version: u64,
     /// How long until the next scheduled task of the claimed queues is due, or a rate limit lets more of them start, if
     /// that is known and `more` is not set: do not wait longer than this.
     pub next_due: Option<Duration>,
     /// Whether the claimed queues may hold more for this worker at once. Otherwise the claim took all there was, or found
-    /// nothing, and the worker is registered as waiting: claim again after [`crate::engine::Engine::wait`].
+    /// nothing, and the worker is registered as waiting: claim again after [`crate::engine::Waiting::wait`].
     pub more: bool,
     /// What the claim did with expired leases of its queues before it looked for work. A repeated cycle does not report it.
     pub reclaimed: Reclaimed,

@@ -1,7 +1,7 @@
 //! Runs of workflows, as a store keeps them: JSON that it does not read, a revision, a state and times to find them by.
 //!
 //! A run's definition is written once and stored apart from its record, which changes often and is small. The tasks of a run
-//! are ordinary tasks; a manager reads how they stand with [`super::Engine::statuses`] and moves the run on by
+//! are ordinary tasks; a manager reads how they stand with [`super::Tasks::statuses`] and moves the run on by
 //! compare-and-set on its revision. So no manager is special, and a step that two of them make is made once.
 
 use super::due::Due;

@@ -1,7 +1,7 @@
 //! Stores of another version, and stores changed by another program.
 
 use jobbers_common::{
-    engine::{DeadTask, Engine, Error, Outcome, PutMode, SettleAnswer, Trouble},
+    engine::{DeadTask, Error, Outcome, PutMode, Settings, SettleAnswer, Trouble},
     lifecycle::Status,
     queue::QueueConfig,
 };

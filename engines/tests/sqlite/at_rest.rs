@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::engine::{Engine, Error, OnConflict, Submit};
+use jobbers_common::engine::{Error, OnConflict, Submit, Tasks, Upkeep};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use jobbers_law::conformance::{id, task};
 use rusqlite::Connection;

@@ -10,7 +10,7 @@ use std::{
 use jobbers_common::{
     board::BoardTime,
     engine::{
-        AuditRequest, Engine, Finding, Flaw, OnConflict, Submit,
+        AuditRequest, Finding, Flaw, OnConflict, Submit, Tasks, Upkeep,
         boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Take, TakeOrder},
     },
 };
@@ -91,7 +91,7 @@ async fn a_store_of_the_schema_before_boards_is_migrated() {
     take_back_to(19, &hand);
     drop(hand);
     let engine = open(&file).await;
-    assert!(Engine::get(&*engine, &id("a")).await.unwrap().is_some());
+    assert!(Tasks::get(&*engine, &id("a")).await.unwrap().is_some());
     assert_eq!(create_many(&*engine, vec![create("g")]).await, [1]);
     assert_eq!(engine.take(take("g", MINUTE)).await.unwrap().task.unwrap().revision, 2);
     assert_eq!(audit(&engine, false).await, []);

@@ -1,6 +1,6 @@
 //! What the health of a store says when nothing can be written.
 
-use jobbers_common::engine::{Engine, Error};
+use jobbers_common::engine::{Error, Upkeep};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use rusqlite::Connection;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{DutyClaim, Engine},
+    engine::{Duties, DutyClaim, Upkeep, Workers},
     name::{DutyName, HolderId, WorkerId},
     time::{Clock, ManualClock},
     worker::WorkerReport,

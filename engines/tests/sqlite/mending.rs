@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jobbers_common::{
     engine::{
-        AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode,
-        QueueClaim, Submit, look::first_queues,
+        AuditRequest, ClaimRequest, Claims, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode,
+        QueueClaim, Queues, Submit, Tasks, Upkeep, look::first_queues,
     },
     gate::ConcurrencyKey,
     lifecycle::Status,

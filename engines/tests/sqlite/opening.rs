@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::future::join_all;
 use jobbers_common::{
-    engine::{DeadTask, Engine, Error, OnConflict, Outcome, Submit, Submitted},
+    engine::{DeadTask, Error, OnConflict, Outcome, Settings, Submit, Submitted, Tasks},
     queue::Config,
     time::{Clock, ManualClock},
 };

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jobbers_common::engine::Engine;
+use jobbers_common::engine::Upkeep;
 use jobbers_engines::{
     OpenOptions,
     ordinary_file::{FoundFile, OrdinaryFile},

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{AuditRequest, Engine, Error, Finding, Flaw, Trouble},
+    engine::{AuditRequest, Error, Finding, Flaw, Trouble, Upkeep},
     payload::Payload,
     task::NewTask,
     time::ManualClock,

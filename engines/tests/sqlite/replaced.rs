@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jobbers_common::engine::{Engine, Error, OnConflict, Result, Submit};
+use jobbers_common::engine::{Error, OnConflict, Result, Submit, Tasks, Upkeep};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use jobbers_law::conformance::{id, task};
 use rusqlite::Connection;

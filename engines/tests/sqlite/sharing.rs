@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use jobbers_common::{
-    engine::{Cancelled, ClaimRequest, Cycle, CycleReply, Engine, OnConflict, PutMode, QueueClaim, Settlement, Submit},
+    engine::{
+        Cancelled, ClaimRequest, Claims, Cycle, CycleReply, OnConflict, PutMode, QueueClaim, Queues, Settings,
+        Settlement, Submit, Tasks, Waiting,
+    },
     lifecycle::Status,
     queue::QueueConfig,
 };

@@ -15,9 +15,9 @@ use jobbers_common::{
         added::{AddRefusal, NewDependency},
     },
     engine::{
-        ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, ListRequest,
-        OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Reclaimed, Refusal, Resubmit,
-        Settlement, Submit, TaskFilter, look::first_queues,
+        ClaimRequest, Claims, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, Letters,
+        ListRequest, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Queues, Reclaimed,
+        Refusal, Resubmit, Settlement, Submit, TaskFilter, Tasks, Upkeep, look::first_queues,
     },
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},

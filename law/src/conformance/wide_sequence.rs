@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{
-        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, Resubmit,
-        Settlement, Submit, TaskFilter,
+        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, Queues,
+        Resubmit, Settlement, Submit, TaskFilter, Tasks,
     },
     limits::SIGNALS_A_STEP,
     name::TaskId,

@@ -77,6 +77,7 @@ pub(super) async fn total(engine: &dyn Engine, filter: &TaskFilter, cursor: Opti
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::{Queues, Tasks};
     use jobbers_common::{
         engine::{OnConflict, Submit},
         name::{QueueName, TaskId, TaskName},

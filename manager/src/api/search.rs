@@ -251,6 +251,7 @@ fn size_of(task: &Task) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::Tasks;
     use jobbers_common::{
         engine::{OnConflict, Submit},
         name::{QueueName, TaskId, TaskName},

@@ -19,7 +19,7 @@ impl<'a> CommandChange<'a> {
     /// Logs that a command is about to change an object of the store; `by` is the user of the machine.
     ///
     /// # Errors
-    /// Those of [`Engine::log_change`]; then the change must not be made.
+    /// Those of [`AuditLog::log_change`](jobbers_common::engine::AuditLog::log_change); then the change must not be made.
     pub async fn begin(engine: &'a dyn Engine, by: &str, operation: &str, object: Option<&str>) -> Result<Self, Error> {
         let record = ChangeRecord {
             way: Way::Cli,
@@ -38,7 +38,7 @@ impl<'a> CommandChange<'a> {
     /// Logs the outcome: what else than its result is known of it, or how it failed.
     ///
     /// # Errors
-    /// Those of [`Engine::log_outcome`].
+    /// Those of [`AuditLog::log_outcome`](jobbers_common::engine::AuditLog::log_outcome).
     pub async fn end(self, outcome: Result<ChangeOutcome, &Error>) -> Result<(), Error> {
         let outcome = outcome.unwrap_or_else(|error| {
             let result = if error.is_transient() { ChangeResult::Failed } else { ChangeResult::Refused };

@@ -103,6 +103,7 @@ pub(super) fn new_id() -> ChangeId {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::AuditLog;
     use std::sync::Arc;
 
     use jobbers_archive::{Archive, ChangeFilter, Options};

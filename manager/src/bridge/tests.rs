@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     board::{BoardTask, When},
     engine::{
-        ClaimRequest, Cycle, Engine, ListRequest, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, Result,
-        Settlement, TaskFilter,
+        ClaimRequest, Claims, Cycle, ListRequest, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, Queues,
+        Result, Settlement, TaskFilter, Tasks, Upkeep,
         boards::{
             BoardCount, Boards, Commit, CommitAnswer, Create, GroupCount, ListTasks, Selection, Take, TakeAnswer,
             TaskPage, Update,
@@ -56,7 +56,7 @@ pub(super) async fn over(result: Option<Payload>) -> Box<Task> {
     let batch = jobbers_common::engine::Submit { tasks: vec![task], on_conflict: Default::default() };
     bench.engine.submit(batch).await.unwrap();
     bench.work(Outcome::Completed { result }).await;
-    Box::new(Engine::get(&*bench.engine, &id).await.unwrap().unwrap())
+    Box::new(Tasks::get(&*bench.engine, &id).await.unwrap().unwrap())
 }
 
 fn queue() -> QueueName {
@@ -126,7 +126,7 @@ impl Bench {
 
     async fn native(&self) -> Vec<(String, Status)> {
         let list = ListRequest { filter: TaskFilter::default(), limit: 1_000, cursor: None };
-        let page = Engine::list(&*self.engine, list).await.unwrap();
+        let page = Tasks::list(&*self.engine, list).await.unwrap();
         let mut tasks: Vec<_> = page.tasks.into_iter().map(|task| (task.id.to_string(), task.status)).collect();
         tasks.sort();
         tasks

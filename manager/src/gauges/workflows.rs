@@ -118,6 +118,7 @@ pub(super) fn observe(workflows: &Part<WorkflowReading>, meter: &Meter) {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::{Schedules, Upkeep, Workflows};
     use std::sync::Arc;
 
     use jobbers_common::{

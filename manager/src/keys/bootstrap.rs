@@ -74,6 +74,7 @@ pub async fn bootstrap(engine: &dyn Engine, text: KeyText) -> Result<bool, Boots
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::Settings;
     use jobbers_law::model::ModelEngine;
 
     use super::*;

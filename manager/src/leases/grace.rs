@@ -101,6 +101,7 @@ fn is_http(worker: &WorkerId) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::{Claims, Tasks, Upkeep};
     use jobbers_common::{
         engine::{ClaimRequest, Cycle, OnConflict, QueueClaim, Submit},
         name::{QueueName, TaskId, TaskName},

@@ -207,6 +207,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::engine::Workers;
     use jobbers_law::model::ModelEngine;
 
     use super::*;

@@ -2,7 +2,10 @@
 
 use jobbers_common::{
     dependency::DependencyPolicy,
-    engine::{ClaimRequest, Cycle, Engine as _, Outcome, PutMode, PutSchedule, QueueClaim, Settlement},
+    engine::{
+        ClaimRequest, Claims, Cycle, Outcome, PutMode, PutSchedule, QueueClaim, Queues, Schedules, Settlement, Tasks,
+        Workflows,
+    },
     lifecycle::Status,
     name::{NodeName, QueueName, TaskName, WorkerId},
     policy::PolicyOverrides,

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::{AccessRole, Scope},
-    engine::{Engine, Error},
+    engine::{AuditLog, Engine, Error},
     limits::MAX_LOGGED_CHANGES,
     name::ChangeId,
 };

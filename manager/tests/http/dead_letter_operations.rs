@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_archive::{Archive, NewOperation, Options, Selection};
 use jobbers_common::{
-    engine::{DeadTask, DutyClaim, Engine},
+    engine::{DeadTask, Duties, DutyClaim, Engine, Letters},
     payload::Payload,
     time::Timestamp,
 };

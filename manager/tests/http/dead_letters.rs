@@ -6,7 +6,8 @@ use jobbers_archive::{Archive, Options};
 use jobbers_common::{
     access::AccessRole,
     engine::{
-        DeadTask, DutyClaim, Engine, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter,
+        DeadTask, DutyClaim, Engine, Letters, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit,
+        TaskFilter,
     },
     lifecycle::Status,
     name::{DutyName, HolderId},

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Engine, Error, SubmittedHow},
+    engine::{Error, SubmittedHow, Tasks},
     lifecycle::Status,
 };
 use jobbers_worker::{Client, ResultError, SubmitError, prelude::*};

@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use jobbers_common::{engine::Engine, lifecycle::Status};
+use jobbers_common::{engine::Tasks, lifecycle::Status};
 use jobbers_worker::prelude::*;
 
 use crate::bench::{Bench, probe};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Engine, Error, workflows::decode_workflow},
+    engine::{Error, Workflows, workflows::decode_workflow},
     lifecycle::Status,
     name::{TaskId, WorkflowId},
     workflow::mermaid,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Engine, StoredSchedule},
+    engine::{Schedules, StoredSchedule},
     name::ScheduleName,
     policy::TaskPolicy,
     schedule::{Target, Timing},

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Engine, look::first_queues},
+    engine::{Workers, look::first_queues},
     lifecycle::Status,
     policy::{OnShutdown, PolicyOverrides},
     task::FailureKind,

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, Engine, QueueClaim},
+    engine::{ClaimRequest, Claims, Cycle, QueueClaim, Upkeep},
     lifecycle::Status,
     name::{QueueName, WorkerId},
     policy::PolicyOverrides,

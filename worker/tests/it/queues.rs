@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    engine::{Engine, PutMode},
+    engine::{PutMode, Queues, Settings, Workers},
     lifecycle::Status,
     name::{QueueName, RoleName, TaskId},
     queue::{QueueConfig, RoleConfig},

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use jobbers_common::{
-    engine::{Cycle, Engine, Error, PutMode},
+    engine::{Cycle, Error, PutMode, Queues, Settings, Upkeep},
     lifecycle::Status,
     name::{QueueName, RoleName},
     queue::{QueueConfig, RoleConfig},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     backoff::Backoff,
-    engine::{Engine, Resubmit},
+    engine::{Letters, Resubmit, Tasks},
     lifecycle::Status,
     policy::{DeadLetter, OnStall, PolicyOverrides},
     task::FailureKind,

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, Error, PruneRequest, PruneScope, PutMode, SubmittedHow, TaskFilter},
+    engine::{Error, PruneRequest, PruneScope, PutMode, Queues, Settings, SubmittedHow, TaskFilter, Tasks, Upkeep},
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,

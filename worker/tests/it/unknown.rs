@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Engine, PutMode},
+    engine::{Letters, PutMode, Queues, Workers},
     lifecycle::Status,
     name::QueueName,
     queue::QueueConfig,

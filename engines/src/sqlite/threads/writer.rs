@@ -140,13 +140,13 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::Engine;
 
     use super::*;
     use crate::{
         OpenOptions,
         sqlite::{SqliteEngine, store::error::OrStore},
     };
+    use jobbers_common::engine::Upkeep;
 
     fn put(name: &'static str) -> impl FnMut(&mut Step<'_>) -> Result<()> {
         move |step| {

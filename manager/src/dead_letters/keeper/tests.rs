@@ -8,7 +8,7 @@ use std::{
 
 use jobbers_archive::{Filter, NewOperation, Options, Selection};
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, Engine, OnConflict, QueueClaim, Settlement, Submit},
+    engine::{ClaimRequest, Claims, Cycle, OnConflict, QueueClaim, Settlement, Submit, Tasks},
     name::HolderId,
 };
 use jobbers_law::{

@@ -1,0 +1,50 @@
+//! [`Workers`] of this store.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{Result, Workers},
+    name::WorkerId,
+    queue::Config,
+    registry::{Catalogue, CatalogueId},
+    worker::{RegisteredWorker, WorkerReport},
+};
+
+use crate::sqlite::{
+    SqliteEngine,
+    read::look,
+    verbs::{arrange, registered},
+};
+
+#[async_trait]
+impl Workers for SqliteEngine {
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
+        self.writer.run(1, move |step| registered::register(step, &report, ttl)).await
+    }
+
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        self.shared.waiters.forget(worker);
+        let worker = worker.clone();
+        self.writer.run(1, move |step| arrange::deregister_worker(step, &worker)).await
+    }
+
+    async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
+        self.read(registered::all).await
+    }
+
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+        let worker = worker.clone();
+        self.writer.run(1, move |step| arrange::set_draining(step, &worker, draining)).await
+    }
+
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+        let (id, text) = catalogue.encode()?;
+        self.writer.run(1, move |step| arrange::keep_catalogue(step, id, &text, ttl)).await?;
+        Ok(id)
+    }
+
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
+        self.read(move |view| look::catalogue(view, id)).await
+    }
+}
