@@ -22,6 +22,7 @@ pub mod error_kind;
 pub mod exact;
 pub mod failure;
 pub mod gate;
+pub mod history;
 pub mod label;
 pub mod lifecycle;
 pub mod limits;

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const MAX_BATCH: usize = 1_000;
 /// Most different queues that the tasks of one submission may go to: a store touches each of them in the same step.
 pub const MAX_QUEUES_PER_BATCH: usize = 100;
+/// Most queues whose history one call reads.
+pub const MAX_QUEUES_PER_READ: usize = 100;
 /// Longest task id, task name, queue, role or worker name, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
 /// Longest kind of error, in bytes.

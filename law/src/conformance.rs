@@ -44,6 +44,7 @@ pub mod fan_in;
 mod fixture;
 pub mod gates;
 pub mod graphs;
+pub mod history;
 pub mod intake;
 pub mod keep;
 pub mod keys;

@@ -22,6 +22,7 @@ mod dead;
 mod dependency;
 mod engine;
 mod gates;
+mod history;
 mod keep;
 mod look;
 mod parents;

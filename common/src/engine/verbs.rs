@@ -36,6 +36,7 @@ pub mod types {
             QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, RunCounts, RunQuery,
             ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
         },
+        history::{Grain, History},
         lifecycle::Status,
         name::{
             ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
@@ -80,6 +81,7 @@ macro_rules! engine_verbs {
             Queues {
                 queue_stats(queue: &QueueName) -> QueueStats;
                 list_queues(request: QueueListRequest) -> QueuePage;
+                history(queues: &[QueueName], by: Grain) -> History;
                 create_queues(queues: &[QueueName]) -> ();
                 put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
                 delete_queue(queue: &QueueName, expected: Option<QueueConfig>) -> Deleted;

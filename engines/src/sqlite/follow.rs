@@ -6,11 +6,12 @@
 use jobbers_common::{engine::Result, lifecycle::Status};
 
 use self::dependency::{ends, signals};
-use super::kernel::step::{Hooks, Step, TaskEnd};
+use super::kernel::step::{Hooks, Moved, Step, TaskEnd};
 
 pub(super) mod dependency;
 pub(super) mod expiry;
 pub(super) mod gates;
+pub(super) mod history;
 pub(super) mod letters;
 pub(super) mod limits;
 pub(super) mod losses;
@@ -26,10 +27,13 @@ pub(super) struct Features;
 
 impl Hooks for Features {
     fn entered(&self, step: &mut Step<'_>, key: i64, queue: i64, to: Status) -> Result<()> {
+        history::note_accepted(step, queue);
         waiting_bytes::note(step, key, queue, None, Some(to))
     }
 
-    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status, to: Status) -> Result<()> {
+    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, moved: Moved) -> Result<()> {
+        let Moved { from, event, to } = moved;
+        history::note_moved(step, queue, event, to);
         waiting_bytes::note(step, key, queue, Some(from), Some(to))
     }
 
@@ -57,5 +61,9 @@ impl Hooks for Features {
 
     fn done(&self, step: &mut Step<'_>) -> Result<()> {
         signals::signal_all(step)
+    }
+
+    fn written(&self, step: &mut Step<'_>) -> Result<()> {
+        history::write(step)
     }
 }

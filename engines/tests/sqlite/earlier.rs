@@ -48,6 +48,7 @@ const UNDO: &[(u32, &str)] = &[
     (33, "DROP TABLE access_key"),
     (34, "DROP TABLE session"),
     (35, "DROP TABLE logged_change"),
+    (36, "DROP TABLE history; DROP TABLE history_time"),
 ];
 
 /// Takes a store that no program has open back to a schema.

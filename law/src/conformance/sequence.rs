@@ -21,6 +21,7 @@ use jobbers_common::{
     },
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},
+    history::{Counts, Grain, Slot},
     lifecycle::Status,
     name::{SignalName, TaskId, TaskName},
     payload::Payload,
@@ -30,7 +31,7 @@ use jobbers_common::{
     signal::{AwaitedSignal, OnTimeout},
     task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
     task_kind::TaskKind,
-    time::Clock,
+    time::{Clock, Timestamp},
     unique::{OnDuplicate, Unique, UniqueKey},
 };
 
@@ -523,6 +524,10 @@ impl Pair<'_> {
         let stats: [Vec<QueueStats>; 2] =
             [first_queues(&self.model, usize::MAX).await.unwrap(), self.f.all_stats().await];
         assert_eq!(stats[0], stats[1], "stats, {}", self.at);
+        for by in [Grain::Minute, Grain::Hour] {
+            let (a, b) = (history(&self.model, by).await, history(&*self.f.engine, by).await);
+            assert_eq!(a, b, "history by {by:?}, {}", self.at);
+        }
         let filter = TaskFilter {
             statuses: self.random.one_of(&[vec![], vec![Status::Submitted, Status::Completed]]),
             queue: self.random.one_of(&[None, Some(queue("mail"))]),
@@ -534,6 +539,13 @@ impl Pair<'_> {
         let b = walk(&*self.f.engine, &filter, limit).await;
         assert_eq!(a, b, "list {filter:?} by {limit}, {}", self.at);
     }
+}
+
+/// What happened in each queue; of the times how many tasks they count, because some stand for others.
+async fn history(engine: &dyn Engine, by: Grain) -> Vec<Vec<(Timestamp, Counts, u64, u64)>> {
+    let history = engine.history(&QUEUES.map(queue), by).await.unwrap();
+    let plain = |slot: Slot| (slot.at, slot.counts, slot.waited.total(), slot.ran.total());
+    history.queues.into_iter().map(|slots| slots.into_iter().map(plain).collect()).collect()
 }
 
 async fn walk(engine: &dyn Engine, filter: &TaskFilter, limit: usize) -> Vec<Task> {

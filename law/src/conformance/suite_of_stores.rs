@@ -24,6 +24,18 @@ macro_rules! conformance_of_stores {
             a_purge_is_bounded
             nothing_is_left_of_pruned_tasks
         );
+        $crate::conformance_group!($open $attributes, history:
+            the_sums_over_an_hour_are_the_counts_of_what_happened
+            each_slot_has_what_happened_in_its_time
+            a_slot_is_begun_once_and_kept_as_long_as_it_says
+            many_callers_at_the_turn_of_a_minute_lose_nothing
+            times_are_counted_by_the_hour_in_which_they_end
+            times_count_every_task_of_a_batch
+            what_happens_counts_in_its_queue
+            a_restored_task_is_accepted_and_did_not_end_here
+            a_deleted_queue_has_no_history
+            a_history_of_too_many_queues_is_refused
+        );
         $crate::conformance_group!($open $attributes, tombstones:
             a_pruned_task_of_a_chosen_id_is_remembered
             a_remembered_id_with_another_body_is_a_conflict

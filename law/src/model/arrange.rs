@@ -86,6 +86,7 @@ impl State {
             return Ok(Deleted::More);
         }
         self.counters.remove(queue);
+        self.forget_history(queue);
         self.rate_marks.remove(queue);
         self.intake_marks.remove(queue);
         self.gate_marks.retain(|(of, _), _| of != queue);

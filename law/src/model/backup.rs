@@ -102,7 +102,7 @@ impl State {
         }
         let (place, StoredTask { mut task, fingerprint, key, parents, .. }) = (stored.place(), stored);
         self.revision = self.revision.max(task.revision).max(place);
-        self.counters.entry(task.queue.clone()).or_default().0 += 1;
+        self.accept(&task.queue, now);
         self.tombstones.remove(&id);
         if let Some((TakenKey { until, became }, unique)) = key.filter(|_| holder.is_none()).zip(task.unique.as_ref()) {
             let last_word = became.map(|it| (it.id, it.fingerprint));

@@ -74,7 +74,7 @@ impl State {
         if !self.tasks.contains_key(&id)
             && let ResubmitFrom::Archive(dead) = from
         {
-            self.counters.entry(queue.clone()).or_default().0 += 1;
+            self.accept(&queue, now);
             let DeadTask { mut task, fingerprint } = *dead;
             task.queue.clone_from(&queue);
             if task.id_is_chosen {
@@ -88,9 +88,11 @@ impl State {
         let task = &mut stored.task;
         if task.queue != queue {
             self.counters.entry(task.queue.clone()).or_default().1 += 1;
-            self.counters.entry(queue.clone()).or_default().0 += 1;
-            task.queue = queue;
+            self.accept(&queue, now);
         }
+        let Some(stored) = self.tasks.get_mut(&id) else { return };
+        let task = &mut stored.task;
+        task.queue = queue;
         // An operator wants it to run, however late.
         task.overrides.expires_in = None;
         (task.ready_at, task.completed_at, task.result, task.dead_letter) = (now, None, None, false);

@@ -199,7 +199,7 @@ impl State {
         answers
     }
 
-    pub(super) fn move_tasks(&mut self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+    pub(super) fn move_tasks(&mut self, from: &QueueName, to: &QueueName, limit: usize, now: Timestamp) -> Result<u64> {
         if let Some(unknown) = [from, to].into_iter().find(|queue| !self.queues.contains(*queue)) {
             return Err(Error::UnknownQueue(unknown.clone()));
         }
@@ -222,7 +222,7 @@ impl State {
             (task.queue, task.revision) = (to.clone(), revision);
             let is_ready = task.status == Status::Submitted;
             self.counters.entry(from.clone()).or_default().1 += 1;
-            self.counters.entry(to.clone()).or_default().0 += 1;
+            self.accept(to, now);
             if is_ready {
                 self.wake_queue(to);
             }

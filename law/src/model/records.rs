@@ -1,10 +1,16 @@
-//! What the model keeps beside its tasks: keys, predecessors, edges, and the signals that are on their way.
+//! What the model keeps beside its tasks: keys, predecessors, edges, the signals that are on their way, and the history.
+
+use std::collections::BTreeMap;
 
 use jobbers_common::{
     dependency::{DependencyPolicy, End},
-    name::TaskId,
+    history::{Grain, Slot},
+    name::{QueueName, TaskId},
     time::Timestamp,
 };
+
+/// What happened in each queue, by the numbers of the slots.
+pub(super) type Slots = BTreeMap<(QueueName, Grain), BTreeMap<i64, Slot>>;
 
 /// The task that took a key last. Whether it holds it, its record says.
 #[derive(Debug, Clone)]

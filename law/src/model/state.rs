@@ -28,7 +28,7 @@ use jobbers_common::{
 
 use super::{
     board::Board,
-    records::{Held, KeyHolder, OpenEdge, Signal},
+    records::{Held, KeyHolder, OpenEdge, Signal, Slots},
 };
 
 /// A task and what only the store knows of it.
@@ -63,6 +63,7 @@ pub(super) struct State {
     pub(super) queues: BTreeSet<QueueName>,
     /// Per queue: ever accepted, and deleted since.
     pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
+    pub(super) history: Slots,
     /// Where the rates of queues that have one stand.
     pub(super) rate_marks: HashMap<QueueName, Timestamp>,
     /// The same of the rates of gates.
@@ -119,6 +120,7 @@ impl Default for State {
             queues: config.queues.keys().cloned().collect(),
             config: Arc::new(config),
             counters: BTreeMap::new(),
+            history: Slots::new(),
             rate_marks: HashMap::new(),
             gate_marks: HashMap::new(),
             intake_marks: HashMap::new(),
@@ -164,7 +166,7 @@ impl State {
         let Some(stored) = self.tasks.get_mut(id) else { return };
         let task = &mut stored.task;
         assert!(is_legal(task.status, event, to), "illegal move of {id}: {} {event:?} {to}", task.status);
-        let was_running = task.status == Status::Started;
+        let (was_running, queue) = (task.status == Status::Started, task.queue.clone());
         task.status = to;
         task.revision = revision;
         if let Some(dependencies) = task.dependencies.as_mut().filter(|_| to != Status::Aborted) {
@@ -196,9 +198,9 @@ impl State {
             task.parameters = None;
         }
         if to == Status::Submitted || was_running {
-            let queue = task.queue.clone();
             self.wake_queue(&queue);
         }
+        self.note_move(&queue, event, to, now);
         if to.is_finished() {
             self.note_end(id, to);
             self.release_parents(id);

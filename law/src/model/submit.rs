@@ -171,7 +171,7 @@ impl State {
         let id = new.id.clone();
         let is_taken = self.tasks.contains_key(&id) || self.tombstones.contains_key(&id);
         self.withdraw(&id, Status::Aborted);
-        self.insert(Self::fresh(new, now));
+        self.insert(Self::fresh(new, now), now);
         if is_taken {
             self.touch_run(&id, now);
         }
@@ -180,14 +180,14 @@ impl State {
     }
 
     /// Counts a task in, and wakes workers if it is ready.
-    pub(super) fn insert(&mut self, mut stored: Stored) {
+    pub(super) fn insert(&mut self, mut stored: Stored, now: Timestamp) {
         let (queue, revision) = (stored.task.queue.clone(), self.next_revision());
         (stored.task.revision, stored.position) = (revision, revision);
         stored.waits_for.values_mut().for_each(|edge| edge.since = revision);
         if stored.task.id_is_chosen {
             self.tombstones.remove(&stored.task.id);
         }
-        self.counters.entry(queue.clone()).or_default().0 += 1;
+        self.accept(&queue, now);
         if stored.task.status == Status::Submitted {
             self.wake_queue(&queue);
         }

@@ -87,7 +87,7 @@ impl State {
         let id_is_chosen = before.task.id_is_chosen;
         let mut stored = Self::fresh(NewTask { id: holder.clone(), id_is_chosen, ..new }, now);
         (stored.fingerprint, stored.task.submitted_at) = (before.fingerprint, before.task.submitted_at);
-        self.insert(stored);
+        self.insert(stored, now);
         if let Some((key, held)) = held {
             self.keys.insert(key, KeyHolder { last_word, ..held });
         }

@@ -82,6 +82,8 @@ impl State {
         {
             stored.task.result = result;
         }
+        let (queue, started_at) = (stored.task.queue.clone(), stored.task.started_at.unwrap_or(now));
+        self.note_ran(&queue, started_at, now);
         self.end_attempt(&id, &transition, Some(failure), now);
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
         if stored.task.status.is_finished() {
@@ -247,6 +249,8 @@ impl State {
 
     fn lease(&mut self, id: &TaskId, worker: &WorkerId, lease: Duration, now: Timestamp) -> Option<ClaimedTask> {
         self.go(id, Move::Claim, Status::Started, now);
+        let (queue, ready_at) = self.tasks.get(id).map(|stored| (stored.task.queue.clone(), stored.task.ready_at))?;
+        self.note_waited(&queue, ready_at, now);
         let task = &mut self.tasks.get_mut(id)?.task;
         let fence = Fence(task.revision);
         task.attempt += 1;

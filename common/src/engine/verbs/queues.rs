@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     engine::{Deleted, PutMode, QueueListRequest, QueuePage, QueueStats, Result},
+    history::{Grain, History},
     name::QueueName,
     queue::{Config, QueueConfig},
 };
@@ -25,6 +26,15 @@ pub trait Queues: Send + Sync {
     /// # Errors
     /// [`Error::Invalid`](crate::engine::Error::Invalid) for a limit of 0 or over 1,000.
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage>;
+
+    /// What happened in queues, in the order given: by minute for two hours, or by hour for eight days ([`crate::history`]).
+    /// Each move of a task counts in the queue where it happens, in the slot of the store's time, and once. The times
+    /// of a batch may all count as that of one of its tasks. A queue that does not exist has no history; a queue that is
+    /// deleted loses its own.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::engine::Error::Invalid) beyond a bound.
+    async fn history(&self, queues: &[QueueName], by: Grain) -> Result<History>;
 
     /// Creates the queues that do not exist, with the default settings: all of them or, on any error, none. Existing
     /// queues and their settings do not change. Queues are not configuration: this raises no version, wakes no worker,

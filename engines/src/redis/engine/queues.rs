@@ -5,11 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{Deleted, PutMode, QueueListRequest, QueuePage, QueueStats, Queues, Result},
+    history::{Grain, History},
     name::QueueName,
     queue::{Config, QueueConfig},
 };
 
-use crate::redis::{RedisEngine, read, verbs};
+use crate::redis::{RedisEngine, follow, read, verbs};
 
 #[async_trait]
 impl Queues for RedisEngine {
@@ -19,6 +20,10 @@ impl Queues for RedisEngine {
 
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
         read::look::list_queues(&self.store, &request).await
+    }
+
+    async fn history(&self, queues: &[QueueName], by: Grain) -> Result<History> {
+        follow::history::read(&self.store, queues, by).await
     }
 
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {

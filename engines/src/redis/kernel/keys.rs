@@ -38,6 +38,8 @@
 //! | `q:<queue>:i` | number | the same of the rate at which it accepts tasks |
 //! | `q:<queue>:z` | hash | id: the bytes of a waiting task's parameters, where the queue limits these |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, finished ones by status, and ghosts |
+//! | `q:<queue>:m` | string | its history: the open hour and a ring of minutes, as words (see `layout/history.rs`) |
+//! | `q:<queue>:o` | list | its closed hours, the earliest first: hour, counts, and tasks by how long they waited and ran (MessagePack) |
 //! | `queues` | sorted set | names of all queues, all with the score 0, so that they are in order |
 //! | `paused` | set | names |
 //! | `due`, `expiring`, `pruning` | sorted set | queues by lower bounds of when their first scheduled task is due, their first lease ends, their retention has something to delete |

@@ -16,6 +16,7 @@ use jobbers_common::{
 mod boards;
 mod codes;
 mod field;
+pub(crate) mod history;
 mod task;
 
 use self::{
@@ -298,6 +299,9 @@ fn meaning_of(name: &str) -> Option<String> {
             Some("byte") => code.letters.bytes().next().map(|byte| byte.to_string()),
             Some(_) => None,
         };
+    }
+    if let Some(word) = history::meaning_of(name) {
+        return Some(word);
     }
     let literal = match name {
         "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),

@@ -26,7 +26,7 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 93] = [
+const LIBRARY: [(&str, &str); 96] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
@@ -38,6 +38,9 @@ const LIBRARY: [(&str, &str); 93] = [
     ("ends", include_str!("../scripts/lib/kernel/ends.lua")),
     ("returns", include_str!("../scripts/lib/kernel/returns.lua")),
     ("heard", include_str!("../scripts/lib/kernel/heard.lua")),
+    ("history", include_str!("../scripts/lib/follow/history.lua")),
+    ("history_turn", include_str!("../scripts/lib/follow/history_turn.lua")),
+    ("history_bucket", include_str!("../scripts/lib/follow/history_bucket.lua")),
     ("copy", include_str!("../scripts/lib/follow/copy.lua")),
     ("again", include_str!("../scripts/lib/kernel/again.lua")),
     ("apart", include_str!("../scripts/lib/kernel/apart.lua")),
@@ -205,6 +208,7 @@ scripts! {
     FORGET_DEAD_LETTERS = "../scripts/follow/forget_dead_letters.lua";
     FORGET_RECEIPTS = "../scripts/follow/forget_receipts.lua";
     GET = "../scripts/read/get.lua";
+    HISTORY = "../scripts/read/history.lua";
     HOLDERS = "../scripts/read/holders.lua";
     KEEP_CATALOGUE = "../scripts/verbs/keep_catalogue.lua";
     KEEP_SIGNAL = "../scripts/follow/keep_signal.lua";

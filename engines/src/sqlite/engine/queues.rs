@@ -9,6 +9,7 @@ use jobbers_common::{
         keep::{validate_creation, validate_move},
         look::validate_limit,
     },
+    history::{Grain, History, validate_history},
     limits::MAX_BATCH,
     name::QueueName,
     queue::{Config, QueueConfig},
@@ -16,6 +17,7 @@ use jobbers_common::{
 
 use crate::sqlite::{
     SqliteEngine,
+    follow::history,
     read::look,
     verbs::{arrange, prune},
 };
@@ -30,6 +32,12 @@ impl Queues for SqliteEngine {
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
         validate_limit(request.limit)?;
         self.read(move |view| look::list_queues(view, &request)).await
+    }
+
+    async fn history(&self, queues: &[QueueName], by: Grain) -> Result<History> {
+        validate_history(queues.len())?;
+        let queues = queues.to_vec();
+        self.read(move |view| history::read(view, &queues, by)).await
     }
 
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {

@@ -5,6 +5,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::{TaskId, WorkerId},
     policy::{PolicyOverrides, Tries},
+    time::Timestamp,
 };
 
 use super::{row, step::Step};
@@ -26,6 +27,8 @@ pub(crate) struct Found {
     pub(crate) is_linked: bool,
     /// The policy given for it, as stored.
     overrides: Option<String>,
+    /// When its latest attempt began.
+    pub(crate) started_at: Option<Timestamp>,
 }
 
 impl Found {
@@ -55,6 +58,7 @@ impl Found {
             has_large_parameters,
             is_linked: true,
             overrides: None,
+            started_at: None,
         }
     }
 }
@@ -76,5 +80,6 @@ pub(crate) fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Found>> {
         has_large_parameters: columns.take()?,
         is_linked: columns.take()?,
         overrides: columns.take()?,
+        started_at: columns.take::<Option<i64>>()?.map(Timestamp::from_micros),
     }))
 }

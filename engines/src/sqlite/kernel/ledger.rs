@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jobbers_common::{
     dependency::End,
+    history::Slot,
     name::{BoardName, TaskId, WorkerId},
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct Ledger {
     pub(crate) removed: BTreeMap<i64, i64>,
     /// Changes of the bytes that wait, per queue that limits them.
     pub(crate) bytes: BTreeMap<i64, i64>,
+    /// What happened, per queue.
+    pub(crate) history: BTreeMap<i64, Slot>,
     /// From when on chores have something to do, per queue.
     pub(crate) due: BTreeMap<(Chore, i64), i64>,
     pub(crate) notifications: Vec<Notification>,
@@ -56,6 +59,7 @@ pub(crate) struct Mark {
     tallies: BTreeMap<(i64, u8), i64>,
     removed: BTreeMap<i64, i64>,
     bytes: BTreeMap<i64, i64>,
+    history: BTreeMap<i64, Slot>,
     due: BTreeMap<(Chore, i64), i64>,
     notifications: usize,
 }
@@ -72,16 +76,17 @@ impl Ledger {
             tallies: self.tallies.clone(),
             removed: self.removed.clone(),
             bytes: self.bytes.clone(),
+            history: self.history.clone(),
             due: self.due.clone(),
             notifications: self.notifications.len(),
         }
     }
 
     pub(crate) fn return_to(&mut self, mark: Mark) {
-        let Mark { revision, catalog, tallies, removed, bytes, due, notifications } = mark;
+        let Mark { revision, catalog, tallies, removed, bytes, history, due, notifications } = mark;
         self.notifications.truncate(notifications);
         let notifications = std::mem::take(&mut self.notifications);
-        *self = Self { revision, catalog, tallies, removed, bytes, due, notifications, ..Self::default() };
+        *self = Self { revision, catalog, tallies, removed, bytes, history, due, notifications, ..Self::default() };
     }
 }
 

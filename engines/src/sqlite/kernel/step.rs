@@ -29,7 +29,7 @@ pub(crate) trait Hooks {
     /// A new task is stored, with all its side records.
     fn entered(&self, step: &mut Step<'_>, key: i64, queue: i64, to: Status) -> Result<()>;
     /// A task has moved within its queue.
-    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status, to: Status) -> Result<()>;
+    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, moved: Moved) -> Result<()>;
     /// A task leaves its queue; its side records are still there.
     fn left(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()>;
     /// Tasks are about to be deleted, some of which have predecessors: their keys as a JSON array.
@@ -40,6 +40,16 @@ pub(crate) trait Hooks {
     fn ended(&self, step: &mut Step<'_>, end: &TaskEnd<'_>) -> Result<()>;
     /// A verb has done its work.
     fn done(&self, step: &mut Step<'_>) -> Result<()>;
+    /// The counts gathered so far are written.
+    fn written(&self, step: &mut Step<'_>) -> Result<()>;
+}
+
+/// A move of a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moved {
+    pub(crate) from: Status,
+    pub(crate) event: Move,
+    pub(crate) to: Status,
 }
 
 /// The end of a task.
@@ -111,7 +121,7 @@ impl<'a> Step<'a> {
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
             self.ledger.notifications.push(Notification::Freed(queue));
         }
-        self.hooks.moved(self, key, queue, from, to)
+        self.hooks.moved(self, key, queue, Moved { from, event, to })
     }
 
     /// How many tasks of a queue have one of these statuses.
@@ -186,7 +196,7 @@ impl<'a> Step<'a> {
         for (queue, change) in std::mem::take(&mut self.ledger.bytes).into_iter().filter(|(_, change)| *change != 0) {
             self.prepare(sql::COUNT_BYTES)?.execute((queue, change)).or_store()?;
         }
-        Ok(())
+        self.hooks.written(self)
     }
 
     /// Tasks of this queue ended, and are counted: notes when its retention has something to delete.

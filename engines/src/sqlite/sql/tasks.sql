@@ -36,9 +36,9 @@ SELECT key, queue, status, fingerprint FROM task WHERE id = ?1
 -- find_task: what a verb must know of a task before it moves it.
 -- ?1 id
 -- Returns key, queue, status, fence, attempt, worker, cancel_requested, whether its parameters are in a side table, linked, and
--- overrides.
+-- overrides, started_at.
 SELECT key, queue, status, fence, attempt, worker, cancel_requested, parameters IS NULL,
-       linked, overrides
+       linked, overrides, started_at
 FROM task WHERE id = ?1
 
 -- get_task: everything of a task but its failed attempts.

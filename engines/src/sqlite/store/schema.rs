@@ -41,5 +41,6 @@ pub(crate) const SCHEMA: Schema = Schema {
         include_str!("../sql/migrations/0033_access_keys.sql"),
         include_str!("../sql/migrations/0034_sessions.sql"),
         include_str!("../sql/migrations/0035_logged_changes.sql"),
+        include_str!("../sql/migrations/0036_history.sql"),
     ],
 };

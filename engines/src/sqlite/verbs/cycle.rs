@@ -20,6 +20,7 @@ use crate::sqlite::{
         dependency::{backlog, signals},
         expiry::{self, MAX_EXPIRED, is_late},
         gates::{self, fields::GateFields},
+        history,
         limits::Room,
         losses, unknown,
     },
@@ -279,7 +280,10 @@ impl QueueClaim<'_> {
     fn hand_out(&mut self, row: &Row<'_>, step: &mut Step<'_>) -> Result<(i64, i64)> {
         let (key, fence) = (row.get(0).or_store()?, step.next_revision());
         match claimed_task(row, self.name, fence, step.now) {
-            Ok(task) => self.claimed.push(task),
+            Ok(task) => {
+                history::note_waited(step, self.queue, task.ready_at);
+                self.claimed.push(task);
+            }
             // It does not block its neighbours: its lease expires unassigned and counts as a crash.
             Err(error) => warn!(key, %error, "a queue held a task that can't be read"),
         }

@@ -10,6 +10,7 @@ use jobbers_common::{
 };
 
 use crate::sqlite::{
+    follow::history,
     kernel::{
         find::{Found, find},
         heartbeat::note_heartbeat,
@@ -72,6 +73,9 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
             _ => None,
         },
     };
+    if let Some(started_at) = found.started_at {
+        history::note_ran(step, found.queue, started_at);
+    }
     moves::leave(step, id, found, &transition, &attempt)
 }
 

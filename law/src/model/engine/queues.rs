@@ -9,6 +9,7 @@ use jobbers_common::{
         keep::{validate_creation, validate_move},
         look::validate_limit,
     },
+    history::{Grain, History, validate_history},
     name::QueueName,
     queue::{Config, QueueConfig},
 };
@@ -24,6 +25,11 @@ impl Queues for ModelEngine {
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
         validate_limit(request.limit)?;
         Ok(self.step(|state, _| state.list_queues(&request)))
+    }
+
+    async fn history(&self, queues: &[QueueName], by: Grain) -> Result<History> {
+        validate_history(queues.len())?;
+        Ok(self.step(|state, now| state.history(queues, by, now)))
     }
 
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
@@ -47,6 +53,6 @@ impl Queues for ModelEngine {
 
     async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
         validate_move(from, to, limit)?;
-        self.step(|state, _| state.move_tasks(from, to, limit))
+        self.step(|state, now| state.move_tasks(from, to, limit, now))
     }
 }

@@ -65,7 +65,8 @@ local function place(name, id, record)
   elseif status == @state.submitted then
     push_ready(queue, record, score_in(record), id)
   else
-    queue.counts[status] = (queue.counts[status] or 0) + 1
+    -- It ended elsewhere: the history does not count it.
+    call('HINCRBY', of(name, 'n'), status, 1)
     ended[name] = ended[name] or {}
     ended[name][#ended[name] + 1] = sub(record, @ending.revision) .. mark_of(record) .. id
   end

@@ -43,7 +43,7 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'k', 'z' }) do
+  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'k', 'z', 'm', 'o' }) do
     call('UNLINK', of(name, part))
   end
   for _, bounds in ipairs({ 'due', 'expiring', 'pruning' }) do

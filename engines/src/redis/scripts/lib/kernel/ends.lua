@@ -1,7 +1,8 @@
 -- The moves of tasks, gathered and written at the end: record, lease and place of a task change in one step.
 
 -- The gathered moves: records {id, record}, parameters to delete {id}, and by queue: unlease {id}, over
--- {revision..mark..id}, lane {position..id}, ready {score, id}, suspects {score, id} if any, later {due, id}, waiting {revision, id}, counts.
+-- {revision..mark..id}, lane {position..id}, ready {score, id}, suspects {score, id} if any, later {due, id}, waiting {revision, id},
+-- retried {id}, counts; and `sample`, the lease of one of the settled attempts.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
 -- Whether a caller waits for the end of any task. Most often none does, and ended tasks are not gathered.
@@ -122,8 +123,28 @@ local function write_queue(name, queue, wakes)
       note_in(name, queue[part] or {})
     end
   end
+  local happened = {}
   for count, change in pairs(queue.counts or {}) do
     call('HINCRBY', of(name, 'n'), count, change)
+    if change > 0 and count ~= 'removed' and count ~= 'ghosts' then
+      -- What is left is `accepted`, or the status of tasks that ended.
+      push(happened, count == 'accepted' and @history.accepted
+        or count == @state.completed and @history.completed
+        or (count == @state.failed or count == @state.stalled) and @history.failed
+        or @history.other, change)
+    end
+  end
+  if queue.retried then
+    push(happened, @history.retried, #queue.retried)
+  end
+  if happened[1] or queue.sample then
+    -- include history
+    local time
+    if queue.sample then
+      -- include history_bucket
+      time = @history.ran + bucket_since(unpack_at('>I7', queue.sample, @lease.started_at.at))
+    end
+    note_history(of(name, ''), happened, time, queue.sample and #queue.unlease)
   end
   if wakes and count_ready(queue) > 0 then
     wake(name, count_ready(queue))

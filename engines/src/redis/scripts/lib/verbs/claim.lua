@@ -80,6 +80,12 @@ local function claim(name, limit, worker, deadline, is_gated, given)
   end
   spread('ZADD', of(name, 'l'), leases)
   call('ZADD', P .. 'expiring', 'LT', deadline, name)
+  local middle = found[math.ceil(count / 2)]
+  local ready_at = byte(middle) == @state.fresh.byte and @fresh.submitted_at.at or @lease.ready_at.at
+  -- include history history_bucket
+  -- One task represents all: to look at each would cost more than the rest of the history.
+  note_history(of(name, ''), { @history.started, count },
+    @history.waited + bucket_since(unpack_at('>I7', middle, ready_at)), count)
   local apart = {}
   if has_large or call('EXISTS', X) == 1 then
     -- include apart

@@ -152,6 +152,7 @@ local function reclaim(found)
         local record = @state.submitted .. revision .. sub(counted, @lease.position.at, @lease.started_at.last)
           .. two_bytes(number_in(lease, @lease.attempt) - (counts and 0 or 1)) .. sub(counted, @lease.crashes.at)
         put_back(queue, id, record, score_in(record))
+        push(queue.retried, id)
         requeued = requeued + 1
       end
     end

@@ -98,6 +98,7 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload, kept
     finish(queue, id, lease, exhausted, revision, dead_letter, @by.worker, fence)
     return exhausted, false
   elseif kind == @outcome.retry then
+    push(queue.retried, id)
     return go_back(queue, id, lease, revision, attempt, delay, false)
   end
   return go_back(queue, id, lease, revision, counts and attempt or attempt - 1, delay, true)

@@ -39,6 +39,8 @@ if is_plain then
     call('RPUSH', key_of_queue .. 'q', unpack(lane, first, last))
   end
   call('HINCRBY', key_of_queue .. 'n', 'accepted', count)
+  -- include history
+  note_history(key_of_queue, { @history.accepted, count })
   if call('EXISTS', key_of_queue .. 'w') == 1 then
     -- include wake
     wake(ARGV[5], count)

@@ -41,6 +41,7 @@ local function settle(count, at)
         local open_high, open_low, length = byte(lease, @lease.open_length.at, @lease.queue_length.at)
         shape = sub(lease, @lease.open_length.at, @lease.queue.at - 1 + length)
         queue = gathered(sub(lease, @lease.queue.at, @lease.queue.at - 1 + length))
+        queue.sample = lease
         unlease, kept = queue.unlease, @lease.queue.at - 1 + open_high * 256 + open_low
       end
       unlease[#unlease + 1] = id
