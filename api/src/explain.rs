@@ -4,7 +4,7 @@ use std::fmt;
 
 use jobbers_common::{
     lifecycle::Status,
-    name::{TaskId, WorkerId},
+    name::{QueueName, TaskId, WorkerId},
     task::Task,
     time::Timestamp,
     worker::WorkerReport,
@@ -39,6 +39,33 @@ pub struct ExplainView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
     /// Everything that keeps it from running; never empty.
+    pub reasons: Vec<Reason>,
+}
+
+/// Why a queue does not move.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = QueueExplanation)]
+pub struct QueueExplainView {
+    /// Its name.
+    #[schema(value_type = NameDoc)]
+    pub queue: QueueName,
+    /// How many of its tasks run.
+    pub running: u64,
+    /// How many are ready.
+    pub ready: u64,
+    /// How many are scheduled, or wait for other tasks or for signals.
+    pub later: u64,
+    /// Since when the task that is ready longest is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_ready_at: Option<Rfc3339>,
+    /// The minute in which a task of it started last; absent if none did in the last two hours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_start_at: Option<Rfc3339>,
+    /// The task that is claimed next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TaskIdDoc>)]
+    pub next: Option<TaskId>,
+    /// Everything that keeps that task from running, or why there is none; never empty.
     pub reasons: Vec<Reason>,
 }
 
@@ -146,6 +173,8 @@ pub enum ReasonCode {
     HoldsThread,
     /// Nothing keeps it from running: it is claimed next.
     Next,
+    /// Of a queue: none of its tasks is ready. `until` says when the first scheduled one is due.
+    NothingReady,
 }
 
 impl fmt::Display for ReasonCode {

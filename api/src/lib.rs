@@ -23,6 +23,7 @@ pub mod dead_letter;
 pub mod delete;
 pub mod dependency;
 pub mod explain;
+pub mod history;
 pub mod json;
 pub mod lease;
 mod openapi;

@@ -19,12 +19,14 @@ mod audit_log;
 mod boards;
 mod dead_letters;
 mod health;
+mod history;
 mod keys;
 mod leases;
 mod listing;
 mod metrics;
 mod operations;
 mod pieces;
+mod queue_explain;
 mod queues;
 mod registry;
 mod roles;
@@ -108,6 +110,9 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(activity::scheduled_tasks),
         routes!(queues::list, queues::create),
         routes!(queues::get, queues::put, queues::delete),
+        routes!(history::all),
+        routes!(history::one),
+        routes!(queue_explain::explain),
         routes!(queues::pause),
         routes!(queues::resume),
         routes!(queues::purge),

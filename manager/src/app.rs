@@ -38,6 +38,7 @@ use crate::{
     live_config::LiveConfig,
     long_work::LongWork,
     meters::Meters,
+    total_history::TotalHistory,
     workflows::definitions::Definitions,
 };
 
@@ -84,6 +85,7 @@ pub(crate) struct App {
     pub(crate) workflow_retention: Retention,
     pub(crate) meters: Meters,
     pub(crate) gauges: Gauges,
+    pub(crate) history: TotalHistory,
 }
 
 impl App {
@@ -117,6 +119,7 @@ impl App {
             workflow_retention: Retention { age: config.workflow_age, count: config.workflow_count },
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
             gauges: Gauges::default(),
+            history: TotalHistory::default(),
         }
     }
 

@@ -106,6 +106,7 @@ fn query(operation: &str) -> &'static [(&'static str, &'static str)] {
     match operation {
         "delete_routing_rule" => &[("name", "send_mail")],
         "preview_slots" => &[("cron", "0 2 * * *"), ("time_zone", "Europe/Berlin")],
+        "history" | "queue_history" => &[("last", "1")],
         "list_board_tasks" | "delete_board_group" => &[("group", "mail")],
         _ => &[],
     }

@@ -63,6 +63,7 @@ mod server;
 mod swagger_ui;
 mod taskstore;
 mod ticker;
+mod total_history;
 mod version;
 mod workflows;
 

@@ -3,7 +3,7 @@
 //! A page knows the API and nothing else. It asks the API of its own process ([`ask`]), whose answers are the views of
 //! [`jobbers_api`], and makes HTML of them. So it shows nothing that a program can't get, and changes nothing that a
 //! program can't change in the same way: every action names the command that does the same. It reads no store and no
-//! configuration, and has no state.
+//! configuration. It keeps a page for a moment, for other open pages that ask for the same ([`shared`]).
 //!
 //! The pages work without script and load nothing from elsewhere; `pages/live.js` keeps an open page current. Each page is
 //! directly below `/ui`, and names are in the query (`/ui/task?id=a/b`): all links are relative, so a proxy may serve the
@@ -14,16 +14,19 @@
 //!
 //! Start reading at [`frame`], then [`overview`].
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     http::header,
-    middleware::from_fn,
+    middleware::{from_fn, from_fn_with_state},
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
 
 mod ask;
 mod audit;
+mod chart;
 mod done;
 mod errors;
 mod frame;
@@ -39,6 +42,7 @@ mod queue;
 mod queues;
 mod ready;
 mod schedules;
+mod shared;
 mod sign_in;
 mod submit;
 mod task;
@@ -81,6 +85,7 @@ pub(crate) fn routes(api: Router) -> Router {
         .route("/ui/manager", get(manager::show))
         .route("/ui/download", get(payload::download))
         .layer(from_fn(sign_in::around))
+        .layer(from_fn_with_state(Arc::<shared::Shared>::default(), shared::around))
         .route("/sign-in", get(sign_in::show).post(sign_in::begin))
         .route("/ui/style.css", get(async || asset("text/css; charset=utf-8", STYLE)))
         .route("/ui/live.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))

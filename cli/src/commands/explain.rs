@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::explain::{ExplainView, WorkerPlace};
+use jobbers_api::explain::{ExplainView, Reason, WorkerPlace};
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 
@@ -32,12 +32,21 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let ExplainView { id, queue, store, status, expires_at, reasons, .. } = answer.read()?;
+    let ExplainView { id, queue, store, status, expires_at, reasons: why, .. } = answer.read()?;
     let expires = expires_at.map(|at| format!(", and expires at {}", when::full(at))).unwrap_or_default();
     output::line(format_args!("{id} is {status}, in queue {queue}{expires}"))?;
     if !store.is_empty() {
         output::line(format_args!("its store is {store}"))?;
     }
+    reasons(&why)?;
+    Ok(exit::OK)
+}
+
+/// Writes reasons, a line each, with the workers that they name.
+///
+/// # Errors
+/// When they can't be written.
+pub(crate) fn reasons(reasons: &[Reason]) -> Result<(), Failure> {
     for reason in reasons {
         let until = reason.until.map(|at| format!(", until {}", when::full(at))).unwrap_or_default();
         let since = reason.since.map(|at| format!(", since {}", when::full(at))).unwrap_or_default();
@@ -50,5 +59,5 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             output::line(format_args!("  and {} more", output::thousands(reason.further_workers as u64)))?;
         }
     }
-    Ok(exit::OK)
+    Ok(())
 }

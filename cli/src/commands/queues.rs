@@ -1,5 +1,6 @@
 //! `jobbers queues`: all queues in numbers, and what can be done with one.
 
+mod explain;
 mod limits;
 mod one;
 mod show;
@@ -36,6 +37,8 @@ pub struct Args {
 enum Action {
     /// Show one queue: its settings and its numbers
     Show(One),
+    /// Say why a queue does not move: what keeps its next task from running
+    Explain(One),
     /// Create a queue
     Create(Create),
     /// Change some settings of a queue, and leave the others as they are
@@ -146,6 +149,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.action {
         None => show::list(&args.client).await?,
         Some(Action::Show(one)) => show::show(&one).await?,
+        Some(Action::Explain(one)) => explain::run(&one).await?,
         Some(Action::Create(create)) => {
             let answer = create.client.client()?.post("/queues", Some(&create)).await?;
             output::done(&answer.body, create.client.json, format_args!("queue {} created", create.name))?;

@@ -36,7 +36,8 @@ impl Reach {
             ("GET", "/tasks/{id}" | "/tasks/{id}/events") | ("POST", "/tasks/{id}/cancel" | "/tasks/{id}/signal") => {
                 self.check_task(engine, parameter(uri, route, "{id}")).await
             }
-            ("GET", "/queues/{queue}") | ("POST", "/queues/{queue}/pause" | "/queues/{queue}/resume") => {
+            ("GET", "/queues/{queue}" | "/queues/{queue}/history")
+            | ("POST", "/queues/{queue}/pause" | "/queues/{queue}/resume") => {
                 self.check_queue_of_path(parameter(uri, route, "{queue}"))
             }
             ("GET", "/tasks") => self.check_list(uri),

@@ -5,6 +5,7 @@
 use jobbers_api::{
     board::BoardListView,
     dead_letter::StatsView,
+    history::HistoryView,
     queue::{QueueListView, QueueView},
     task_list::TaskPageView,
     worker::{WorkerListView, WorkerView},
@@ -14,6 +15,7 @@ use maud::{Markup, html};
 
 use super::{
     ask::Refusal,
+    chart,
     frame::{Answered, Screen, missing},
     needs::{self, count},
     queues::{self, LATER},
@@ -35,12 +37,14 @@ pub(super) async fn show(screen: Screen) -> Answered {
     let letters: Result<StatsView, Refusal> = api.get("/dead-letter-queue/stats").await;
     let bad = format!("/tasks?status=failed,stalled,dropped&include=errors&limit={ROWS}");
     let failures: Result<TaskPageView, Refusal> = api.get(&bad).await;
+    let history: Result<HistoryView, Refusal> = api.get("/history?last=60").await;
     let boards: Result<BoardListView, Refusal> = api.get(&format!("/boards?limit={ROWS}")).await;
     let alive = workers.as_ref().ok().map(|list| list.workers.as_slice());
     let needs = needs::all(&screen.ready.warnings, &queues.queues, alive, letters.as_ref().ok());
     let body = html! {
         div #needs data-live { (needs::list(&needs)) }
         (figures(&queues, alive.unwrap_or_default()))
+        (chart::card("history", "The last hour", "hour", &history))
         (queue_card(&queues))
         div.two {
             section.card #causes data-live { h2 { "Why tasks failed for good" } (causes(&letters)) }

@@ -3,10 +3,10 @@
 use axum::http::Method;
 use jobbers_api::problem::{Code, Problem};
 use jobbers_api::{
-    explain::ExplainView,
+    explain::QueueExplainView,
+    history::HistoryView,
     path::path,
     queue::{PurgedView, QueueRequest, QueueView, RateLimitSettings, RetentionRequest},
-    task_list::TaskPageView,
     worker::{WorkerListView, WorkerView},
 };
 use jobbers_common::{duration, lifecycle::Status};
@@ -15,12 +15,13 @@ use serde::Deserialize;
 
 use super::{
     ask::{Api, Form, Query, Refusal},
+    chart,
     done::{Did, back},
     frame::{Answered, Screen, action, button, missing},
     needs::count,
     queues::{LATER, standing},
-    task::reasons,
-    words::{self, figure_of, line, many, number, seconds, task, to},
+    task::reason_list,
+    words::{self, figure_of, line, many, number, seconds, shell, task, when},
 };
 
 /// The tasks that a purge deletes.
@@ -39,13 +40,18 @@ pub(super) struct Params {
 /// `GET /ui/queue?name=`.
 pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<Params>) -> Answered {
     let queue: QueueView = screen.api.get(&path(["queues", &name])).await?;
-    let why = next_task(&screen.api, &name).await;
+    let why: Result<QueueExplainView, Refusal> = screen.api.get(&format!("{}/explain", path(["queues", &name]))).await;
     let workers: Result<WorkerListView, Refusal> = screen.api.get("/workers").await;
+    let of = |part: &str| format!("{}/history?{part}", path(["queues", &name]));
+    let minutes: Result<HistoryView, Refusal> = screen.api.get(&of("last=60")).await;
+    let hours: Result<HistoryView, Refusal> = screen.api.get(&of("by=hour")).await;
     let body = html! {
         @if let Some(did) = did { (did.note(&name, n)) }
         h1 { (name) " " span #standing data-live { (standing(&queue)) } }
         (figures(&queue))
-        section.card #why data-live { h2 { "Why its next task does not run" } (why_card(&screen, &why)) }
+        section.card #why data-live { h2 { "What keeps it from moving" } (why_card(&screen, &why)) }
+        (chart::card("hour", "The last hour", "hour", &minutes))
+        (chart::card("days", "The last eight days", "eight days", &hours))
         (actions(&queue))
         div.two {
             section.card { h2 { "Settings" } (settings(&queue)) }
@@ -53,16 +59,6 @@ pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<P
         }
     };
     Ok(screen.page("Queues", &name, &body))
-}
-
-/// Why the task that is claimed next does not run; `None` if none is ready.
-async fn next_task(api: &Api, name: &str) -> Result<Option<ExplainView>, Refusal> {
-    let first: TaskPageView =
-        api.get(&to("/tasks", &[("queue", name), ("status", "submitted"), ("limit", "1")])).await?;
-    match first.tasks.first() {
-        Some(first) => Ok(Some(api.get(&format!("{}/explain", path(["tasks", first.id.as_str()]))).await?)),
-        None => Ok(None),
-    }
 }
 
 fn figures(queue: &QueueView) -> Markup {
@@ -79,14 +75,24 @@ fn figures(queue: &QueueView) -> Markup {
     }
 }
 
-fn why_card(screen: &Screen, why: &Result<Option<ExplainView>, Refusal>) -> Markup {
-    match why {
-        Err(refusal) => missing(refusal),
-        Ok(None) => html! { p.soft { "No task of this queue is ready." } },
-        Ok(Some(why)) => html! {
-            p { "Next is " (task(&why.id)) "." }
-            (reasons(screen, why))
-        },
+/// Why the queue does not move, in words.
+fn why_card(screen: &Screen, why: &Result<QueueExplainView, Refusal>) -> Markup {
+    let why = match why {
+        Ok(why) => why,
+        Err(refusal) => return missing(refusal),
+    };
+    html! {
+        @if let Some(next) = &why.next {
+            p {
+                "Next is " (task(next)) "."
+                @match why.last_start_at {
+                    Some(at) => { " The latest start of a task was " (when(at, screen.now())) "." }
+                    None => { " No task started in the last two hours." }
+                }
+            }
+        }
+        (reason_list(screen, &why.reasons))
+        p.soft { code { "jobbers queues explain " (shell(why.queue.as_str())) } }
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use jobbers_api::{
     cancel::CancelledView,
-    explain::ExplainView,
+    explain::{ExplainView, Reason},
     path::path,
     resubmit::ResubmittedView,
     task_view::{AttemptView, TaskView},
@@ -104,8 +104,17 @@ fn figures(screen: &Screen, task: &TaskView) -> Markup {
 /// Everything that keeps a task from running, or what it does.
 pub(super) fn reasons(screen: &Screen, why: &ExplainView) -> Markup {
     html! {
+        (reason_list(screen, &why.reasons))
+        @if let Some(ahead) = why.ahead.filter(|ahead| *ahead > 0) { p { (number(ahead)) " tasks of its queue are claimed before it." } }
+        p.soft { code { "jobbers explain " (shell(why.id.as_str())) } }
+    }
+}
+
+/// Reasons, each with what holds it up and since when.
+pub(super) fn reason_list(screen: &Screen, reasons: &[Reason]) -> Markup {
+    html! {
         ul {
-            @for reason in &why.reasons {
+            @for reason in reasons {
                 li {
                     (prose(&line(&reason.message))) "."
                     @if let Some(since) = reason.since { " Since " (when(since, screen.now())) "." }
@@ -115,8 +124,6 @@ pub(super) fn reasons(screen: &Screen, why: &ExplainView) -> Markup {
                 }
             }
         }
-        @if let Some(ahead) = why.ahead.filter(|ahead| *ahead > 0) { p { (number(ahead)) " tasks of its queue are claimed before it." } }
-        p.soft { code { "jobbers explain " (shell(why.id.as_str())) } }
     }
 }
 

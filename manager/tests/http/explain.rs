@@ -264,3 +264,38 @@ async fn a_limit_of_each_worker_is_told() {
     register(&server, other).await;
     assert_eq!(codes(&server, "b").await, ["next"], "another worker may take it");
 }
+
+async fn queue_codes(server: &Server, queue: &str) -> (Value, Vec<String>) {
+    let why = server.get(&format!("/queues/{queue}/explain")).await.expect(200);
+    let reasons = why["reasons"].as_array().unwrap();
+    let codes = reasons.iter().map(|reason| reason["code"].as_str().unwrap().to_owned()).collect();
+    (why, codes)
+}
+
+#[tokio::test]
+async fn a_queue_that_does_not_move_says_why_and_since_when() {
+    let server = Server::start().await;
+    server.get("/queues/nowhere/explain").await.refused(404, "unknown_queue");
+    let (why, codes) = queue_codes(&server, "default").await;
+    assert_eq!(codes, ["nothing_ready", "no_worker_for_queue"]);
+    assert_eq!((why.get("next"), why.get("last_start_at")), (None, None));
+
+    server.post("/tasks", json!({"id": "later", "name": "t", "delay": "1h"})).await.expect(201);
+    let (why, _) = queue_codes(&server, "default").await;
+    assert_eq!((&why["later"], why["reasons"][0]["until"].is_string()), (&json!(1), true));
+
+    register(&server, report()).await;
+    submit(&server, "a").await;
+    submit(&server, "b").await;
+    let (why, codes) = queue_codes(&server, "default").await;
+    assert_eq!((codes, &why["next"], &why["ready"]), (vec!["next".to_owned()], &json!("a"), &json!(2)));
+    assert!(why["oldest_ready_at"].is_string());
+
+    assert_eq!(server.claim("default", 1).await.len(), 1);
+    server.put("/queues/default", json!({"max_concurrent": 1, "paused": true})).await.expect(200);
+    let (why, codes) = queue_codes(&server, "default").await;
+    assert_eq!(codes, ["queue_paused", "max_concurrent"]);
+    assert_eq!((&why["next"], &why["running"], &why["reasons"][1]["tasks"]), (&json!("b"), &json!(1), &json!(["a"])));
+    assert!(why["last_start_at"].is_string(), "a started in this minute");
+    server.stop().await;
+}

@@ -296,14 +296,20 @@ async fn a_restricted_key_reaches_its_queues_and_tasks_and_nothing_else() {
     server.engine.put_key(by_queue, PutMode::Replace).await.unwrap();
     until(PATIENCE, "the change is followed", async || (get("/queues/team-a.mail").await.status == 200).then_some(()))
         .await;
+    // Its reasons may name other queues.
+    get("/queues/team-a.mail/explain").await.refused(403, "out_of_reach");
+    get("/queues/team-a.mail/history").await.expect(200);
+    get("/queues/team-b/history").await.refused(403, "out_of_reach");
+    get("/history").await.refused(403, "out_of_reach");
     post("/queues/team-a.mail/pause", json!({})).await.expect(200);
     post("/queues/team-b/pause", json!({})).await.refused(403, "out_of_reach");
     server.stop().await;
 }
 
 /// Operations that a restricted key may use, besides open ones. Each is checked above.
-const RESTRICTABLE: [&str; 11] = [
+const RESTRICTABLE: [&str; 12] = [
     "GET /queues/{queue}",
+    "GET /queues/{queue}/history",
     "GET /tasks",
     "GET /tasks/{id}",
     "GET /tasks/{id}/events",

@@ -23,6 +23,7 @@ mod fault;
 mod foreign;
 
 mod gates;
+mod history;
 mod key_operations;
 mod keys;
 mod leases;

@@ -27,7 +27,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 86] = [
+const OPERATIONS: [&str; 89] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -53,11 +53,14 @@ const OPERATIONS: [&str; 86] = [
     "GET /dead-letter-queue/{task_id}/history",
     "GET /health/live",
     "GET /health/ready",
+    "GET /history",
     "GET /keys",
     "GET /keys/{key}",
     "GET /metrics",
     "GET /queues",
     "GET /queues/{queue}",
+    "GET /queues/{queue}/explain",
+    "GET /queues/{queue}/history",
     "GET /roles",
     "GET /roles/{role}",
     "GET /routing",

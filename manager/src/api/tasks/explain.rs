@@ -4,7 +4,7 @@
 
 mod holders;
 mod waiting;
-mod workers;
+pub(crate) mod workers;
 
 use std::sync::Arc;
 
@@ -54,32 +54,38 @@ problems!(ExplainProblems: [Code::UnknownTask]);
 pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>) -> Result<Response> {
     let task = app.engine.get(&id).await?;
     let task = task.ok_or_else(|| Problem::new(Code::UnknownTask, format!("task {id} does not exist")))?;
-    let place = if task.status == Status::Submitted { app.engine.place(&id).await? } else { None };
+    let (ahead, reasons) = reasons_of(&app, &task).await?;
+    let store = app.engine.health().await?.store;
+    Ok(Json(ExplainView::new(&task, store, ahead, reasons)).into_response())
+}
+
+/// How many tasks are claimed before a task, if it is ready; and everything that keeps it from running.
+pub(crate) async fn reasons_of(app: &App, task: &Task) -> Result<(Option<u64>, Vec<Reason>)> {
+    let place = if task.status == Status::Submitted { app.engine.place(&task.id).await? } else { None };
     let workers = app.engine.workers().await?;
     let mut reasons = match task.status {
         Status::Submitted => {
             let config = app.live.fresh().await?;
             let queue = config.settings_of(&task.queue);
-            let mut reasons = expired(&app, &task).await?.into_iter().collect::<Vec<_>>();
-            reasons.extend(queue_reasons(&app, &task, &queue, place.as_ref()).await?);
-            reasons.extend(place.as_ref().and_then(|place| suspected(&task, place)));
-            reasons.extend(worker_reasons(&app, &task, &config, &queue, &workers).await?);
+            let mut reasons = expired(app, task).await?.into_iter().collect::<Vec<_>>();
+            reasons.extend(queue_reasons(app, task, &queue, place.as_ref()).await?);
+            reasons.extend(place.as_ref().and_then(|place| suspected(task, place)));
+            reasons.extend(worker_reasons(app, task, &config, &queue, &workers).await?);
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
         }
         // This will matter when its time comes.
         Status::Scheduled => {
             let config = app.live.fresh().await?;
-            let unable = able_workers(&task, &config, &workers).err();
-            elsewhere(&task, "").into_iter().chain(unable).collect()
+            let unable = able_workers(task, &config, &workers).err();
+            elsewhere(task, "").into_iter().chain(unable).collect()
         }
-        Status::Started => vec![running(&task, &workers)],
-        _ => elsewhere(&task, &workflow_of(&app, &task).await?),
+        Status::Started => vec![running(task, &workers)],
+        _ => elsewhere(task, &workflow_of(app, task).await?),
     };
-    reasons.extend(held_threads(&task, &workers));
+    reasons.extend(held_threads(task, &workers));
     let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
-    let (ahead, store) = (place.map(|place| place.ahead), app.engine.health().await?.store);
-    Ok(Json(ExplainView::new(&task, store, ahead, reasons)).into_response())
+    Ok((place.map(|place| place.ahead), reasons))
 }
 
 /// What keeps its workers from claiming it.

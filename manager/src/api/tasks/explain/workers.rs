@@ -46,10 +46,7 @@ pub(super) fn able_workers<'a>(
     workers: &'a [RegisteredWorker],
 ) -> Result<Vec<&'a WorkerReport>, Reason> {
     let queue = &task.queue;
-    let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
-    if serving.is_empty() {
-        return Err(unserved(queue, config, workers));
-    }
+    let serving = serving(queue, config, workers)?;
     let wanted = TaskKind { name: task.name.clone(), version: task.version };
     let able: Vec<_> = serving.iter().copied().filter(|worker| wanted.is_known_to(worker)).collect();
     if able.is_empty() {
@@ -57,6 +54,16 @@ pub(super) fn able_workers<'a>(
         return Err(Reason::new(C::NoWorkerForTask, message).with_workers(serving.into_iter(), NAMED));
     }
     Ok(able)
+}
+
+/// The live workers that serve a queue; or the reason if none does.
+pub(crate) fn serving<'a>(
+    queue: &QueueName,
+    config: &Config,
+    workers: &'a [RegisteredWorker],
+) -> Result<Vec<&'a WorkerReport>, Reason> {
+    let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
+    if serving.is_empty() { Err(unserved(queue, config, workers)) } else { Ok(serving) }
 }
 
 /// The reason for a queue that no live worker serves.

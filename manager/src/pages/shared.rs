@@ -1,0 +1,154 @@
+//! Open pages that keep themselves current: those of one address and one caller share a reading.
+//!
+//! `live.js` marks what it asks for. Such a request is answered with the page that was made for another within the last
+//! moments, or waits for the one that is being made. So the store is read as often for twenty open pages as for one, and
+//! not at all while none is open. The page that a person opens is always made for that request.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http_body_util::{BodyExt, Limited};
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+
+/// The header of a request by which an open page keeps itself current.
+const LIVE: HeaderName = HeaderName::from_static("jobbers-live");
+
+/// How old a page may be: less than a second, since a key that is revoked shows nothing any more by then.
+const KEPT: Duration = Duration::from_millis(900);
+
+/// Most bytes of a page that is shared; longer ones are not made for long lists, but for payloads.
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// After how many addresses those are forgotten that were not asked for lately.
+const MANY: usize = 256;
+
+/// What a page depends on: its address, and the headers that say who asks and how.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Asked {
+    address: String,
+    caller: [Option<HeaderValue>; 4],
+}
+
+impl Asked {
+    fn of(request: &Request) -> Self {
+        let names = [header::HOST, header::AUTHORIZATION, header::COOKIE, HeaderName::from_static("x-forwarded-proto")];
+        let address = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
+        Self { address, caller: names.map(|name| request.headers().get(name).cloned()) }
+    }
+}
+
+/// A page that was made.
+#[derive(Debug, Clone)]
+struct Made {
+    at: Instant,
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Made {
+    fn is_fresh(&self) -> bool {
+        self.at.elapsed() < KEPT
+    }
+}
+
+impl IntoResponse for Made {
+    fn into_response(self) -> Response {
+        (self.status, self.headers, self.body).into_response()
+    }
+}
+
+/// The page that was made last for each who asks; locked while it is being made.
+type Last = Arc<AsyncMutex<Option<Made>>>;
+
+/// The pages that were made last.
+#[derive(Debug, Default)]
+pub(super) struct Shared(Mutex<HashMap<Asked, Last>>);
+
+impl Shared {
+    fn last(&self, asked: Asked) -> Last {
+        let mut pages = self.0.lock();
+        if pages.len() >= MANY {
+            pages.retain(|_, page| page.try_lock().is_ok_and(|made| made.as_ref().is_some_and(Made::is_fresh)));
+        }
+        Arc::clone(pages.entry(asked).or_default())
+    }
+}
+
+/// Answers what an open page asks for to keep itself current.
+pub(super) async fn around(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    if request.method() != Method::GET || !request.headers().contains_key(LIVE) {
+        return next.run(request).await;
+    }
+    let last = shared.last(Asked::of(&request));
+    let mut last = last.lock().await;
+    if let Some(made) = last.as_ref().filter(|made| made.is_fresh()) {
+        return made.clone().into_response();
+    }
+    let (parts, body) = next.run(request).await.into_parts();
+    match Limited::new(body, MAX_BYTES).collect().await {
+        Ok(body) => {
+            let made = Made { at: Instant::now(), status: parts.status, headers: parts.headers, body: body.to_bytes() };
+            last.insert(made).clone().into_response()
+        }
+        Err(_) => (StatusCode::INSUFFICIENT_STORAGE, Body::empty()).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use axum::{Router, middleware::from_fn_with_state, routing::get};
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+
+    use super::*;
+
+    /// The number of the reading from which a page was made.
+    async fn ask(site: &Router, address: &str, headers: &[(&str, &str)]) -> String {
+        let mut request = Request::get(address);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let site = TowerToHyperService::new(site.clone());
+        let answer = site.call(request.body(Body::empty()).unwrap()).await.unwrap();
+        String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn open_pages_of_one_caller_share_a_reading() {
+        let readings = Arc::new(AtomicU32::new(0));
+        let read = async move || (readings.fetch_add(1, Ordering::SeqCst) + 1).to_string();
+        let site = Router::new().route("/page", get(read)).layer(from_fn_with_state(Arc::<Shared>::default(), around));
+        let live = [("jobbers-live", "1"), ("cookie", "a")];
+        let (first, second) = tokio::join!(ask(&site, "/page", &live), ask(&site, "/page", &live));
+        assert_eq!((first.as_str(), second.as_str()), ("1", "1"), "the second waits for the first");
+        assert_eq!(ask(&site, "/page", &live).await, "1");
+        assert_eq!(ask(&site, "/page?n=2", &live).await, "2", "another page");
+        assert_eq!(ask(&site, "/page", &[("jobbers-live", "1"), ("cookie", "b")]).await, "3", "another caller");
+        assert_eq!(ask(&site, "/page", &[("cookie", "a")]).await, "4", "a page that a person opens");
+    }
+
+    #[test]
+    fn a_page_is_shared_for_less_than_a_second() {
+        let made = |age| Made {
+            at: Instant::now().checked_sub(age).unwrap(),
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        };
+        assert!(made(Duration::ZERO).is_fresh() && !made(KEPT).is_fresh() && KEPT < Duration::from_secs(1));
+    }
+}
