@@ -26,7 +26,7 @@
 
   const look = async () => {
     try {
-      const answer = await fetch(location.href, { cache: "no-store" });
+      const answer = await fetch(location.href, { cache: "no-store", headers: { "Jobbers-Live": "1" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (answer.ok && isRefusal(document)) return location.reload();
       if (!answer.ok && !isRefusal(document)) throw new Error(page.querySelector("h1")?.textContent ?? answer.status);
@@ -52,13 +52,50 @@
     else look();
   });
 
-  // `/` goes to the search; `g` and the first letter of a page's name go to that page.
+  // `/` goes to the search; `g` and the first letter of a page's name go to that page; `j` and `k` go down and up the rows
+  // of the page; `?` says so.
+  const KEYS = [["/", "go to the search"], ["g q", "go to the page that begins with q: Queues"],
+    ["j, k", "go to the next row, and back"], ["Enter", "open the row"], ["?", "these keys"]];
+
+  const move = (by) => {
+    const rows = [...document.querySelectorAll("main tr, main .needs li")]
+      .map((row) => row.querySelector("a")).filter((link) => link && link.offsetParent !== null);
+    const at = rows.indexOf(rows.find((link) => link.closest("tr, li").contains(document.activeElement)));
+    const to = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
+    if (to) { to.focus(); to.scrollIntoView({ block: "nearest" }); }
+  };
+
+  const help = () => {
+    let dialog = document.getElementById("keys-help");
+    if (!dialog) {
+      dialog = document.createElement("dialog");
+      dialog.id = "keys-help";
+      const title = document.createElement("h2"), list = document.createElement("dl"), close = document.createElement("button");
+      title.textContent = "Keys";
+      close.textContent = "Close";
+      dialog.setAttribute("aria-label", "Keys");
+      close.addEventListener("click", () => dialog.close());
+      for (const [key, what] of KEYS) {
+        const name = document.createElement("dt"), meaning = document.createElement("dd");
+        name.append(Object.assign(document.createElement("kbd"), { textContent: key }));
+        meaning.textContent = what;
+        list.append(name, meaning);
+      }
+      dialog.append(title, list, close);
+      document.body.append(dialog);
+    }
+    if (!dialog.open) dialog.showModal();
+  };
+
   let gone = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
     if (event.key === "/") {
       const search = document.querySelector("input[type=search]");
       if (search) { event.preventDefault(); search.focus(); }
+    } else if (event.key === "?") {
+      event.preventDefault();
+      help();
     } else if (event.key === "g") {
       gone = Date.now();
     } else if (Date.now() - gone < 1500) {
@@ -66,6 +103,8 @@
       const pages = [...document.querySelectorAll("header nav a")];
       const page = pages.find((page) => page.textContent.toLowerCase().startsWith(event.key));
       if (page) page.click();
+    } else if (event.key === "j" || event.key === "k") {
+      move(event.key === "j" ? 1 : -1);
     }
   });
 

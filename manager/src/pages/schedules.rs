@@ -69,7 +69,7 @@ fn table(screen: &Screen, schedules: &[ScheduleView]) -> Markup {
                                 None => "–",
                             }
                         }
-                        td.wide { (target(one)) }
+                        td.wide { p { (target(one)) } }
                         td.n.wide { (number(one.fired)) }
                         td.n.wide { (number(one.missed)) }
                     }

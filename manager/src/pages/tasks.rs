@@ -113,7 +113,7 @@ fn table(screen: &Screen, page: &TaskPageView) -> Markup {
         table {
             @if !page.tasks.is_empty() {
                 tr {
-                    th { span hidden { "Chosen" } } th { "Task" } th { "Name" } th { "Queue" } th { "Status" }
+                    td {} th { "Task" } th { "Name" } th { "Queue" } th { "Status" }
                     th.n.wide { "Attempt" } th.wide { "Submitted" } th.wide { "Over" }
                 }
             }

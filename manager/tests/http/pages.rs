@@ -22,6 +22,7 @@ use crate::{
 };
 
 mod actions;
+mod browser;
 mod links;
 mod texts;
 mod trouble;
@@ -225,6 +226,9 @@ macro_rules! on_both_engines {
 
 on_both_engines! {
     links every_link_of_every_page_leads_somewhere
+    browser each_screen_opens_without_an_error
+    browser what_changes_is_shown_without_a_reload
+    browser keys_lead_everywhere
     texts what_clients_send_stays_text_on_every_page
     texts a_large_result_is_shown_in_part_and_downloaded_whole
     texts a_list_of_many_is_shown_in_pages

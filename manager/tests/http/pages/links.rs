@@ -11,7 +11,7 @@ use crate::server::Answer;
 const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
-const REACHED: [&str; 18] = [
+pub(super) const REACHED: [&str; 18] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task",
@@ -34,6 +34,17 @@ const REACHED: [&str; 18] = [
 
 pub(super) async fn every_link_of_every_page_leads_somewhere(site: Site) {
     site.fill().await;
+    let found = addresses_of(&site).await;
+    let paths: BTreeSet<&str> = found.iter().filter_map(|(path, _)| path.split('?').next()).collect();
+    for page in REACHED {
+        assert!(paths.contains(page), "no link leads to {page}: {paths:?}");
+    }
+}
+
+/// Follows every link from the first page on, and checks each page that it finds. Returns what it found, in that order, and
+/// whether each is a page.
+pub(super) async fn addresses_of(site: &Site) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
     let root = Url::parse(&format!("http://{}/", site.address)).unwrap();
     let (mut seen, mut left) = (BTreeSet::new(), VecDeque::from([root.clone()]));
     while let Some(url) = left.pop_front() {
@@ -49,15 +60,14 @@ pub(super) async fn every_link_of_every_page_leads_somewhere(site: Site) {
         }
         assert!(answer.status.is_success(), "{path} answers {}: {}", answer.status, answer.text);
         let is_page = answer.headers["content-type"].to_str().unwrap().starts_with("text/html");
-        if is_page && !path.starts_with("/docs") {
+        let is_page = is_page && !path.starts_with("/docs");
+        found.push((path.clone(), is_page));
+        if is_page {
             check(&path, &answer);
             left.extend(addresses(&url, &answer.text));
         }
     }
-    let paths: BTreeSet<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
-    for page in REACHED {
-        assert!(paths.contains(page), "no link leads to {page}: {paths:?}");
-    }
+    found
 }
 
 /// What holds of each page: small, without script or style of its own, and only with what comes from here.

@@ -1,0 +1,121 @@
+//! The pages in a browser: a headless Chromium opens each screen, follows the keys, and waits for what changes; and
+//! axe-core finds nothing, in light, in dark and on a phone.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::json;
+
+use self::chromium::{Browser, Tab};
+use super::{Site, links};
+
+mod axe;
+mod chromium;
+
+/// How a screen is looked at: a name, its width, the scheme of its colours, and what axe-core checks.
+const LOOKS: [(&str, u32, &str, &str); 3] =
+    [("light", 1280, "light", axe::ALL), ("dark", 1280, "dark", axe::CONTRAST), ("phone", 360, "light", axe::ALL)];
+
+/// One page of each screen, by a walk over all links.
+async fn screens(site: &Site) -> Vec<String> {
+    let mut first = BTreeMap::new();
+    let found = links::addresses_of(site).await;
+    for path in found.into_iter().filter_map(|(path, is_page)| is_page.then_some(path)) {
+        let screen = path.split('?').next().unwrap_or_default().to_owned();
+        first.entry(screen).or_insert(path);
+    }
+    first.into_values().collect()
+}
+
+async fn open(site: &Site, tab: &mut Tab<'_>, path: &str) {
+    tab.open(&format!("http://{}{path}", site.address)).await;
+}
+
+pub(super) async fn each_screen_opens_without_an_error(site: Site) {
+    site.fill().await;
+    let screens = screens(&site).await;
+    // All but the download.
+    assert!(screens.len() + 1 >= links::REACHED.len(), "{screens:?}");
+    let mut browser = Browser::start().await;
+    let mut tab = browser.tab().await;
+    for path in &screens {
+        open(&site, &mut tab, path).await;
+    }
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+/// On one engine: a page is the same on the other.
+#[tokio::test]
+async fn each_screen_is_for_everybody() {
+    let site = Site::on_sqlite().await;
+    site.fill().await;
+    let screens = screens(&site).await;
+    let axe = axe::source().await;
+    let mut browser = Browser::start().await;
+    let (mut tab, mut faults) = (browser.tab().await, Vec::new());
+    for path in &screens {
+        open(&site, &mut tab, path).await;
+        tab.evaluate(&format!("(() => {{ {axe} }})()")).await;
+        for (look, width, scheme, rules) in LOOKS {
+            tab.look(width, scheme).await;
+            let found = tab.evaluate(&axe::run(rules)).await;
+            faults.extend(found.as_array().unwrap().iter().map(|fault| format!("{path}, {look}: {fault}")));
+            let is_wide = tab.evaluate("document.documentElement.scrollWidth > innerWidth").await;
+            faults.extend((is_wide == json!(true)).then(|| format!("{path}, {look}: it has to be scrolled sideways")));
+        }
+    }
+    assert_eq!(faults, [""; 0]);
+}
+
+pub(super) async fn what_changes_is_shown_without_a_reload(site: Site) {
+    site.fill().await;
+    let mut browser = Browser::start().await;
+    let mut tab = browser.tab().await;
+    open(&site, &mut tab, "/ui/queue?name=mail").await;
+    tab.evaluate("window.notReloaded = true").await;
+    site.post("/queues/mail/pause", "").await.expect(200);
+    tab.until("document.getElementById('standing').textContent.includes('paused')").await;
+    tab.until("document.getElementById('why').textContent.includes('queue mail is paused')").await;
+    assert_eq!(tab.evaluate("window.notReloaded").await, json!(true));
+    // A part that is in use stays as it is until it is left.
+    open(&site, &mut tab, "/ui/").await;
+    let drawn = tab.evaluate("document.querySelector('#history svg path').getAttribute('d').length > 0").await;
+    assert_eq!(drawn, json!(true), "what happened is drawn");
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+pub(super) async fn keys_lead_everywhere(site: Site) {
+    site.fill().await;
+    let mut browser = Browser::start().await;
+    let mut tab = browser.tab().await;
+    open(&site, &mut tab, "/ui/tasks").await;
+    tab.press("/").await;
+    assert_eq!(tab.evaluate("document.activeElement.type").await, json!("search"));
+    // In a field, keys are text.
+    tab.press("?").await;
+    assert_eq!(tab.evaluate("document.querySelector('dialog')").await, json!(null));
+    tab.evaluate("document.activeElement.blur()").await;
+
+    tab.press("j").await;
+    let row = "[...document.querySelectorAll('main tr')].indexOf(document.activeElement.closest('tr'))";
+    let first = tab.evaluate(row).await.as_i64().unwrap();
+    tab.press("j").await;
+    assert_eq!(tab.evaluate(row).await, json!(first + 1));
+    tab.press("k").await;
+    assert_eq!(tab.evaluate(row).await, json!(first));
+    let href = tab.evaluate("document.activeElement.href").await;
+    tab.press_and_load("Enter").await;
+    assert_eq!(tab.evaluate("location.href").await, href);
+
+    tab.press("?").await;
+    assert_eq!(tab.evaluate("document.querySelector('dialog').open").await, json!(true));
+    tab.press("Escape").await;
+    tab.until("!document.querySelector('dialog').open").await;
+
+    tab.press("g").await;
+    tab.press_and_load("q").await;
+    assert_eq!(tab.evaluate("location.pathname").await, json!("/ui/queues"));
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+/// How long a browser may take for one thing. A bound, not a measurement.
+const PATIENCE: Duration = Duration::from_secs(30);
