@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     active, apply, audit, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain,
-    export, import, keys, list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status,
-    submit, top, up, workers, workflow,
+    export, import, keys, list, man, queues, ready, registry, resubmit, roles, routes, scheduled, schedules, signal,
+    status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -77,6 +77,8 @@ pub enum Command {
     Dlq(dlq::Args),
     /// Show who changed what
     Audit(audit::Args),
+    /// Say whether a manager, a worker or a cleaner can do its work
+    Ready(ready::Args),
     /// Examine a store: whether everything in it agrees, and holds what it promises
     Doctor(doctor::Args),
     /// Write all that a store holds as a journal, for a backup or for another engine
@@ -127,4 +129,6 @@ pub enum Command {
     Complete(complete::Args),
     /// Print completions for a shell
     Completions(completions::Args),
+    /// Write the manual as man pages
+    Man(man::Args),
 }

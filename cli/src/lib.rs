@@ -61,6 +61,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Resubmit(args) => commands::resubmit::run(&args).await,
         Command::Dlq(args) => commands::dlq::run(args).await,
         Command::Audit(args) => commands::audit::run(&args).await,
+        Command::Ready(args) => commands::ready::run(&args).await,
         Command::Export(args) => commands::export::run(&args).await,
         Command::Import(args) => commands::import::run(&args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
@@ -82,6 +83,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
         Command::Complete(args) => commands::complete::run(&args, Cli::command()).await,
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Man(args) => commands::man::run(&args, Cli::command()),
     };
     match done {
         Ok(code) => code,

@@ -62,6 +62,7 @@ const SHOWING: &[&[&str]] = &[
     &["workers"],
     &["top", "--once", "--every", "100ms"],
     &["doctor"],
+    &["ready"],
     // These say why they are refused.
     &["submit", "echo", "--parameters-that-do-not-exist"],
     &["cancel", "failed"],

@@ -83,8 +83,31 @@ fn workers_and_cleaners_answer_probes() {
             (status, text) = get(&address, "/health/ready");
         }
         assert_eq!((status, text.as_str()), (200, "ready\n"));
+        let ready = up.jobbers(&["ready", "--manager", &address]).ok();
+        assert_eq!(ready.out, format!("http://{address} is ready\n"));
         service.stops_in_good_order();
     }
+}
+
+#[test]
+fn a_manager_is_ready_while_it_serves_and_the_command_says_so() {
+    let up = Up::start();
+    let ready = up.jobbers(&["ready"]).ok();
+    assert!(ready.out.contains(" is ready, with the store sqlite:///"), "{ready:?}");
+    assert_eq!(up.jobbers(&["ready", "--json"]).ok().json()["status"], "ready");
+    let folder = tempfile::tempdir().unwrap();
+    run_in(folder.path(), &["ready", "--manager", "http://127.0.0.1:1"]).fails(69, "no manager answers");
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let folder = tempfile::tempdir().unwrap();
+    run_in(folder.path(), &["man", "man1"]).ok();
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("man1").join(name)).unwrap();
+    assert!(page("jobbers.1").contains("jobbers\\-dlq(1)"));
+    assert!(page("jobbers-dlq-resubmit.1").contains("\\-\\-dry\\-run"));
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    run_in(folder.path(), &["man", "file"]).fails(69, "can't write to file");
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn carry_out(instructions: &[(String, String)], folder: &Path) -> PathBuf {
                 let from = folder.join(from.strip_prefix("--from=").unwrap());
                 copy_tree(&within(&from, source), &within(&stage, target), &|_| false);
             }
-            ("RUN", ["useradd" | "apt-get", ..]) | ("USER" | "CMD" | "ENV", _) => {}
+            ("RUN", ["useradd" | "apt-get", ..]) | ("USER" | "CMD" | "ENV" | "HEALTHCHECK", _) => {}
             ("RUN", _) => {
                 let typed = words.iter().skip_while(|word| word.starts_with("--mount="));
                 let rooted = typed.map(|word| match word.strip_prefix('/') {
@@ -245,7 +245,14 @@ async fn the_image_is_made_of_what_the_workspace_builds_and_starts_it() {
     let arguments: Vec<String> = arguments.iter().map(|it| it.replace("0.0.0.0:8000", "127.0.0.1:0")).collect();
     let folder = TempDir::new().unwrap();
     let program = Program::start(program, folder.path(), &arguments, &[]);
-    program.line("jobbers is up at http://127.0.0.1:").await;
+    let url = program.line("jobbers is up at http://127.0.0.1:").await;
+    let url = url.split_whitespace().find(|word| word.starts_with("http://")).unwrap().trim_end_matches([';', ',']);
+    // The image's own health check, asked where this one listens.
+    let check = all("HEALTHCHECK")[0].split_once("CMD ").unwrap().1;
+    let check: Vec<String> = serde_json::from_str(check).unwrap();
+    assert_eq!(check[0], "jobbers");
+    let asked = Command::new(binary("jobbers")).args(&check[1..]).args(["--manager", url]).output().unwrap();
+    assert!(asked.status.success(), "{asked:?}");
     stops_in_good_order(program).await;
 
     let compose = read("dashboards/compose.yaml");

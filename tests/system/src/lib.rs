@@ -73,6 +73,8 @@ mod nightly;
 #[cfg(test)]
 mod original;
 #[cfg(test)]
+mod release;
+#[cfg(test)]
 mod schedules;
 #[cfg(test)]
 mod shutdown;
