@@ -19,6 +19,7 @@ mod fit;
 pub mod journal;
 mod near;
 mod output;
+mod past;
 mod progress;
 mod scratch;
 mod stack;

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use jobbers_api::{
-    explain::ExplainView, queue::QueueListView, queue::QueueView, task_list::TaskPageView, task_view::TaskView,
-    worker::WorkerListView, worker::WorkerView,
+    explain::ExplainView, history::HistoryView, queue::QueueListView, queue::QueueView, task_list::TaskPageView,
+    task_view::TaskView, worker::WorkerListView, worker::WorkerView,
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 
@@ -13,6 +13,7 @@ use super::place::Place;
 use crate::{
     client::{self, Client},
     failure::Failure,
+    past,
 };
 
 /// How many failures are shown at most.
@@ -32,6 +33,8 @@ pub(crate) struct Snapshot {
     pub(crate) workers: Vec<WorkerView>,
     /// The latest tasks that ended badly, the last first.
     pub(crate) failures: Vec<TaskView>,
+    /// What happened in the last hour; `None` if the manager, of an earlier version, does not say.
+    pub(crate) history: Option<HistoryView>,
     /// What is seen inside the place where the user is.
     pub(crate) inside: Option<Inside>,
 }
@@ -59,18 +62,19 @@ pub(crate) fn count(queue: &QueueView, status: Status) -> u64 {
 pub(crate) async fn take(client: &Client, before: Option<&Snapshot>, place: &Place) -> Result<Snapshot, Failure> {
     let at = Instant::now();
     let bad = [("status", "failed,stalled,dropped"), ("limit", FAILURES)];
-    let (queues, workers, failures, inside) = tokio::try_join!(
+    let (queues, workers, failures, inside, history) = tokio::try_join!(
         queues(client),
         client.get("/workers", client::NOTHING),
         client.get("/tasks", Some(&bad)),
         look_inside(client, place),
+        history(client),
     )?;
     let WorkerListView { workers } = workers.read()?;
     let TaskPageView { tasks: mut failures, .. } = failures.read()?;
     failures.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
     let known = before.map_or(&[][..], |before| &before.failures);
     let failures = join_all(failures.into_iter().map(|task| with_errors(client, task, known))).await;
-    Ok(Snapshot { at, queues, workers, failures, inside })
+    Ok(Snapshot { at, queues, workers, failures, history, inside })
 }
 
 /// The queues, page by page: sums over all of them are shown.
@@ -86,6 +90,15 @@ async fn queues(client: &Client) -> Result<Vec<QueueView>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// The last hour of all queues.
+async fn history(client: &Client) -> Result<Option<HistoryView>, Failure> {
+    match client.get("/history", Some(&past::LAST_HOUR)).await {
+        Ok(answer) => Ok(answer.read().ok()),
+        Err(Failure::Refused { .. }) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 async fn look_inside(client: &Client, place: &Place) -> Result<Option<Inside>, Failure> {

@@ -134,7 +134,7 @@ pub(crate) mod tests {
 
     /// A look at these queues.
     pub(crate) fn look(at: Instant, queues: Vec<QueueView>) -> Snapshot {
-        Snapshot { at, queues, workers: Vec::new(), failures: Vec::new(), inside: None }
+        Snapshot { at, queues, workers: Vec::new(), failures: Vec::new(), history: None, inside: None }
     }
 
     fn names(state: &State) -> Vec<&str> {

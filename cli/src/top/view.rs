@@ -18,7 +18,7 @@ use super::{
     state::State,
     tables::{self, rate},
 };
-use crate::{fit::one_line, output::thousands, when};
+use crate::{fit::one_line, output::thousands, past, when};
 
 /// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;
@@ -48,8 +48,13 @@ fn draw_place(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool
     };
     let [head, body] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(area);
     frame.render_widget(headline(state, now, area.width), head);
-    if let Some(why) = &state.failure {
-        frame.render_widget(Line::from(why.as_str()).red(), Rect { y: head.y + 1, height: head.height.min(1), ..head });
+    let second = match (&state.failure, &now.history) {
+        (Some(why), _) => Some(Line::from(why.as_str()).red()),
+        (None, Some(history)) => Some(Line::from(format!("last hour {}", past::line(history)))),
+        (None, None) => None,
+    };
+    if let Some(second) = second {
+        frame.render_widget(second, Rect { y: head.y + 1, height: head.height.min(1), ..head });
     }
     match state.steer.place() {
         Place::Overview => draw_overview(state, frame, body, is_steered),
@@ -219,7 +224,8 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
 pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
-    use jobbers_api::worker::WorkerView;
+    use jobbers_api::{history::By, history::HistoryView, worker::WorkerView};
+    use jobbers_common::history::{Counts, Slot};
     use serde_json::json;
 
     use super::*;
@@ -264,6 +270,8 @@ pub(crate) mod tests {
         );
         second.workers.push(worker());
         second.failures.push(failed("no\x1b[2J such\nhost"));
+        let slot = Slot { counts: Counts { accepted: 9, completed: 7, ..Counts::default() }, ..Slot::default() };
+        second.history = Some(HistoryView::new(None, By::Minute, slot.at, &[slot], Some(60)));
         state.look(second);
         state
     }
@@ -281,6 +289,7 @@ pub(crate) mod tests {
             "{picture}"
         );
         assert_eq!(line(&picture, "mail    "), ["mail", "300", "6m", "40s", "1,250", "960", "2", "0", "0", "open"]);
+        assert!(line(&picture, "last hour").ends_with(&["9", "accepted,", "7", "completed,", "0", "failed"]));
         assert_eq!(line(&picture, "idle"), ["idle", "0", "-", "-", "-", "2", "0", "0", "open"]);
         assert_eq!(
             line(&picture, "w-1"),

@@ -45,6 +45,7 @@ const SHOWING: &[&[&str]] = &[
     &["audit"],
     &["queues"],
     &["queues", "show", "default"],
+    &["queues", "explain", "default"],
     &["roles"],
     &["roles", "show", "default"],
     &["routes"],

@@ -7,7 +7,7 @@ use crate::{
     commands::pages,
     failure::Failure,
     fit::{self, Column},
-    output, when,
+    output, past, when,
 };
 use jobbers_api::{queue::QueueListView, queue::QueueView, queue::RateLimitSettings};
 use jobbers_common::{duration, lifecycle::Status};
@@ -67,6 +67,11 @@ pub(super) async fn show(one: &One) -> Result<(), Failure> {
         return output::document(&answer.body);
     }
     let queue: QueueView = answer.read()?;
+    let history = one
+        .client
+        .client()?
+        .get(&format!("{}/history", client::queue_path(one.name.as_str())), Some(&past::LAST_HOUR))
+        .await;
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "queue", &queue.name);
     output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
@@ -97,6 +102,10 @@ pub(super) async fn show(one: &One) -> Result<(), Failure> {
     }
     if let Some(oldest) = oldest(&queue) {
         output::add_fact(&mut sheet, "longest ready for", oldest);
+    }
+    // A manager of an earlier version keeps none.
+    if let Ok(history) = history.and_then(|answer| Ok(answer.read()?)) {
+        output::add_fact(&mut sheet, "last hour", past::line(&history));
     }
     output::add_fact(&mut sheet, "taken in so far", output::thousands(queue.accepted));
     output::add_fact(&mut sheet, "deleted since", output::thousands(queue.removed));
