@@ -37,6 +37,7 @@ impl Context {
 
     /// A context without a worker and a store, for tests of the plain function: attempt 1 of a task with these
     /// parameters. Heartbeats and the like are discarded; only [`Context::state`] and the task's own fields work.
+    /// [`TestAttempt`](crate::testing::TestAttempt) sets the attempt, labels, a checkpoint, a client and more.
     #[must_use]
     pub fn detached(parameters: Payload) -> Self {
         Self::detached_with(parameters, States::default())
@@ -272,7 +273,6 @@ impl Context {
         last.map_err(|error| TaskError::fatal(format!("the last checkpoint does not fit: {error}")))
     }
 
-    #[cfg(test)]
     pub(crate) fn claimed(&self) -> &ClaimedTask {
         &self.0.task
     }

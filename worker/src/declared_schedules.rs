@@ -78,7 +78,7 @@ pub(crate) async fn declare(engine: Arc<dyn Engine>, schedules: Vec<Schedule>) {
 }
 
 /// Creates a schedule, or puts back what its declaration owns.
-async fn put(engine: &dyn Engine, declared: &Schedule) -> Result<()> {
+pub(crate) async fn put(engine: &dyn Engine, declared: &Schedule) -> Result<()> {
     let invalid = |error: ScheduleError| Error::Invalid(error.to_string());
     loop {
         let now = engine.health().await?.now;

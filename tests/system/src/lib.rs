@@ -65,6 +65,8 @@ mod kubernetes;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod live_kit;
+#[cfg(test)]
 mod load;
 #[cfg(test)]
 mod lost_answer;

@@ -1,6 +1,12 @@
 //! A client's connection: straight to a store, or over HTTP to a manager.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use jobbers_common::engine::{Engine, Error};
 use parking_lot::Mutex;
@@ -33,6 +39,8 @@ struct Shared {
     way: Way,
     /// Monotonic, so that the ids of one client sort by time and are close together in indexes.
     ids: Mutex<Generator>,
+    /// The answers that a test wants to lose.
+    lost_answers: AtomicU32,
 }
 
 /// The connection.
@@ -78,7 +86,10 @@ impl Client {
     }
 
     fn by(way: Way) -> Self {
-        Self { shared: Arc::new(Shared { way, ids: Mutex::default() }), layers: Layers::default() }
+        Self {
+            shared: Arc::new(Shared { way, ids: Mutex::default(), lost_answers: AtomicU32::new(0) }),
+            layers: Layers::default(),
+        }
     }
 
     /// This client with a function through which each of its submissions passes, after those that were added before: to add
@@ -115,6 +126,18 @@ impl Client {
 
     pub(super) fn way(&self) -> &Way {
         &self.shared.way
+    }
+
+    /// Loses the answer to the next submission that nothing else loses.
+    pub(crate) fn lose_answer(&self) {
+        self.shared.lost_answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the answer that has come is to be lost.
+    pub(super) fn takes_lost_answer(&self) -> bool {
+        let lost = &self.shared.lost_answers;
+        lost.load(Ordering::Relaxed) > 0
+            && lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 
     /// An id for a task or a workflow that has none.

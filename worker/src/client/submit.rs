@@ -44,6 +44,9 @@ impl Client {
             Way::Store(store) => store.submit(batch, on_conflict).await?,
             Way::Http(http) => http.submit(&batch, on_conflict).await?,
         };
+        if self.takes_lost_answer() {
+            return Err(SubmitError::Unreachable("the answer to the submission was lost".to_owned()));
+        }
         Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
     }
 }

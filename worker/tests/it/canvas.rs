@@ -226,7 +226,7 @@ async fn a_task_that_is_repeated_spawns_nothing_twice() {
     let fan = canvas_fan_out.with("a,b c,d e f".to_owned()).id("fan").submit(bench.client()).await.unwrap();
     let drained = bench.drain().await.unwrap();
     assert_eq!((drained.completed, drained.retried), (4, 1), "three children and what collects them");
-    bench.advance(Duration::from_secs(3_600));
+    bench.advance(Duration::from_secs(3_600)).await.unwrap();
     assert_eq!(bench.drain().await.unwrap().completed, 1);
     assert_eq!(bench.result::<String>(&fan.id).await.unwrap(), "fan/count/canvas_sum");
     assert_eq!(bench.result::<u64>(&"fan/count/canvas_sum".parse().unwrap()).await.unwrap(), 6);

@@ -113,7 +113,7 @@ async fn a_release_is_published_once_it_is_approved() {
     let folder = tempfile::tempdir().unwrap();
     let bench = TestBench::new().await.unwrap();
     let run = built(&bench, folder.path()).await;
-    bench.advance(DAY - Duration::from_secs(1));
+    bench.advance(DAY - Duration::from_secs(1)).await.unwrap();
     assert_eq!(bench.drain().await.unwrap().attempts(), 0, "not without an approval");
     for is_new in [true, false] {
         assert_eq!(approval_gate::approve(bench.client(), "1.2").await.unwrap(), is_new);
@@ -129,7 +129,7 @@ async fn a_release_is_withdrawn_if_its_approval_does_not_come_in_time() {
     let folder = tempfile::tempdir().unwrap();
     let bench = TestBench::new().await.unwrap();
     let run = built(&bench, folder.path()).await;
-    bench.advance(DAY);
+    bench.advance(DAY).await.unwrap();
     assert_eq!(bench.drain().await.unwrap().completed, 1, "it is withdrawn");
     run.result(Duration::ZERO).await.unwrap_err();
     assert_eq!(tree(folder.path()), BTreeMap::new());
