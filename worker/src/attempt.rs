@@ -253,6 +253,11 @@ impl Attempt {
         Some(client.plain().unwrap_or_else(of_task))
     }
 
+    /// Those of its labels that the tasks it submits get too.
+    pub(crate) fn carried(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.shared.client.iter().flat_map(|client| client.handed_on(&self.task.metadata.labels))
+    }
+
     /// How long ago the task was submitted: by the store's clock up to the claim, from then on by this process's.
     pub(crate) fn age(&self) -> Duration {
         self.task.started_at.since(self.task.submitted_at) + self.claimed.elapsed()

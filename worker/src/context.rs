@@ -117,6 +117,12 @@ impl Context {
         self.labels().iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
     }
 
+    /// Those labels that the program carries along ([`Worker::carry_labels`](crate::Worker::carry_labels)): what this task got from
+    /// its submission or from its parent, and what the tasks that it submits get, such as a tenant or a locale.
+    pub fn carried(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.carried()
+    }
+
     /// Its rank in its queue.
     #[must_use]
     pub fn priority(&self) -> Priority {

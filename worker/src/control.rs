@@ -36,6 +36,7 @@ use crate::{
     declared_schedules::declare,
     executor::Tools,
     fetcher::{Fetcher, Parts},
+    hooks::AllHooks,
     layer::Layers,
     leases::Leases,
     meters::{self, Meters, Renewals},
@@ -56,6 +57,7 @@ pub(crate) struct Plan {
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) states: States,
     pub(crate) layers: Layers,
+    pub(crate) hooks: AllHooks,
     /// The labels that tasks hand on to those that they submit.
     pub(crate) carried: Vec<String>,
     pub(crate) registry: Registry,
@@ -94,7 +96,7 @@ async fn open_store(config: &Config, shutdown: &Shutdown) -> Result<Option<Arc<d
 }
 
 async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
-    let Plan { config, engine, states, layers, carried, registry, schedules, runtime } = plan;
+    let Plan { config, engine, states, layers, hooks, carried, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
         None => match open_store(&config, shutdown).await? {
@@ -118,7 +120,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     if registry.has_blocking() {
         meters::observe_threads(&meter, &config.role, pool.width(), &leases);
     }
-    let tools = Tools { pool, tracing: traces::current(), layers };
+    let tools = Tools { pool, tracing: traces::current(), layers, hooks };
     let meters = Meters::new(&config.role, &meter);
 
     let renewal = Renewal {

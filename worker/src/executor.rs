@@ -23,7 +23,7 @@ use jobbers_common::{
     error_kind::ErrorKind,
     limits::DEFAULT_MAX_PAYLOAD_BYTES,
     payload::Payload,
-    policy::OnStall,
+    policy::{OnStall, TaskPolicy},
     settling::{Spent, Verdict, panic_failure, settle_failure},
     task::{AttemptFailure, FailureKind},
 };
@@ -44,6 +44,7 @@ use crate::{
     blocking::BlockingPool,
     context::Context,
     error::{Reason, TaskError},
+    hooks::AllHooks,
     layer::Layers,
     task_fn::{Answer, AnyTask, Start},
 };
@@ -56,6 +57,8 @@ pub(crate) struct Tools {
     pub(crate) tracing: Option<Arc<Tracing>>,
     /// What the program runs around every attempt.
     pub(crate) layers: Layers,
+    /// What the program wants to know of them.
+    pub(crate) hooks: AllHooks,
 }
 
 /// How the run of a task function ended.
@@ -80,9 +83,13 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
     let attempt = Arc::clone(&handover.0);
     // It may have waited for a lane and received a stop request meanwhile.
     if attempt.stopped().is_some_and(|why| why != Stop::Fail) {
-        return handover.end(judge(&attempt, End::Abandoned));
+        return handover.end(judge(&attempt, task, End::Abandoned));
     }
     let context = Context::new(Arc::clone(&attempt));
+    let observed = (!tools.hooks.is_empty()).then(|| context.clone());
+    if let Some(context) = &observed {
+        tools.hooks.start(context);
+    }
     let span = tools.tracing.as_ref().and_then(|tracing| attempt.trace(tracing));
     let labels = Arc::clone(&attempt) as Arc<dyn Labels>;
     let start = match catch_unwind(AssertUnwindSafe(|| tools.layers.start(task, context))) {
@@ -118,7 +125,10 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
             end
         }
     };
-    let outcome = judge(&attempt, end);
+    let outcome = judge(&attempt, task, end);
+    if let (Some(context), Some(outcome)) = (&observed, &outcome) {
+        tools.hooks.end(context, outcome);
+    }
     if let Some(span) = span {
         traces::end(&span, outcome.as_ref().and_then(Outcome::failure).map(|failure| failure.kind.as_str()));
     }
@@ -227,7 +237,7 @@ async fn first_limit(attempt: &Attempt) -> End {
 }
 
 /// The outcome to settle, from how the attempt ended and why it got a stop request. `None` if its lease is lost.
-fn judge(attempt: &Attempt, end: End) -> Option<Outcome> {
+fn judge(attempt: &Attempt, task: &dyn AnyTask, end: End) -> Option<Outcome> {
     match (attempt.stopped(), end) {
         (Some(Stop::LeaseLost), _) => None,
         (Some(Stop::Cancel), _) => Some(Outcome::Cancelled),
@@ -237,7 +247,7 @@ fn judge(attempt: &Attempt, end: End) -> Option<Outcome> {
             let failure = AttemptFailure::new(FailureKind::Shutdown, "its worker shut down");
             Some(settle(attempt, &Verdict::Fatal, failure))
         }
-        (None, end) => Some(failed(attempt, end)),
+        (None, end) => Some(failed(attempt, task, end)),
     }
 }
 
@@ -251,7 +261,7 @@ fn completed(attempt: &Attempt, result: Option<Payload>) -> Outcome {
     settle(attempt, &Verdict::Fatal, failure)
 }
 
-fn failed(attempt: &Attempt, end: End) -> Outcome {
+fn failed(attempt: &Attempt, function: &dyn AnyTask, end: End) -> Outcome {
     let (policy, task) = (&attempt.policy, &attempt.task);
     let told = |kind, Reason { kind: error_kind, message, .. }| AttemptFailure::new(kind, message).of(error_kind);
     let missing_state = match &end {
@@ -285,7 +295,7 @@ fn failed(attempt: &Attempt, end: End) -> Outcome {
         }
         End::Answered(Ok(_)) | End::Abandoned => return attempt.given_back(),
     };
-    let outcome = settle(attempt, &verdict, failure);
+    let outcome = settle_by(attempt, function, &verdict, failure);
     if let Some(AttemptFailure { kind, error_kind, message }) = outcome.failure() {
         let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
         let most = policy.max_retries.saturating_add(1);
@@ -309,9 +319,33 @@ fn next_step(outcome: &Outcome) -> String {
     }
 }
 
+/// [`settle`], with the backoff function of the task's author, unless the submission says how to back off.
+fn settle_by(attempt: &Attempt, function: &dyn AnyTask, verdict: &Verdict, failure: AttemptFailure) -> Outcome {
+    let overrides = &attempt.task.overrides;
+    let is_said = overrides.backoff.is_some() || overrides.retry_delay.is_some() || overrides.max_retry_delay.is_some();
+    if is_said || *verdict != Verdict::Retry {
+        return settle(attempt, verdict, failure);
+    }
+    let delay = catch_unwind(AssertUnwindSafe(|| function.backoff(attempt.task.attempt, &failure)));
+    let delay = delay.unwrap_or_else(|_| {
+        tracing::error!(name = %attempt.task.name, "the backoff function of this task panicked; the policy decides in its place");
+        None
+    });
+    let Some(delay) = delay else { return settle(attempt, verdict, failure) };
+    // Whether there is a next attempt is judged as for any retry; only its delay is another.
+    let without_time = TaskPolicy { retry_for: None, ..attempt.policy.clone() };
+    match settle_failure(&without_time, spent(attempt), verdict, failure, 0.0) {
+        Outcome::Retry { failure, .. } => settle(attempt, &Verdict::RetryAfter(delay), failure),
+        outcome => outcome,
+    }
+}
+
+fn spent(attempt: &Attempt) -> Spent {
+    Spent { attempt: attempt.task.attempt, age: attempt.age() }
+}
+
 fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outcome {
-    let spent = Spent { attempt: attempt.task.attempt, age: attempt.age() };
-    settle_failure(&attempt.policy, spent, verdict, failure, rand::random())
+    settle_failure(&attempt.policy, spent(attempt), verdict, failure, rand::random())
 }
 
 /// The obligation to report how an attempt ended. Dropping it gives the task back: the runtime ended, or the executor

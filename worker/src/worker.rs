@@ -16,6 +16,7 @@ use tracing::Level;
 use crate::{
     config::{Args, Config, Unreadable},
     control,
+    hooks::{AllHooks, Hooks},
     layer::{Layer, Layers},
     registry::Registry,
     report::{Report, WorkerError},
@@ -32,6 +33,7 @@ pub struct Worker {
     engine: Option<Arc<dyn Engine>>,
     states: States,
     layers: Layers,
+    hooks: AllHooks,
     carried: Vec<String>,
     tasks: Vec<&'static dyn AnyTask>,
     has_telemetry: bool,
@@ -82,6 +84,7 @@ impl Worker {
             engine: None,
             states: States::default(),
             layers: Layers::default(),
+            hooks: AllHooks::default(),
             carried: Vec::new(),
             tasks: Vec::new(),
             has_telemetry: false,
@@ -134,8 +137,16 @@ impl Worker {
         self
     }
 
+    /// Calls these [`Hooks`] when attempts begin and end, beside those that were added before.
+    #[must_use]
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks.add(hooks);
+        self
+    }
+
     /// Hands these labels on, such as `tenant`: a task that a task submits by [`Context::client`](crate::Context::client) or
-    /// [`Context::spawn`](crate::Context::spawn) gets the values of its parent, unless its submission says others.
+    /// [`Context::spawn`](crate::Context::spawn) gets the values of its parent, unless its submission says others. [`Context::carried`](crate::Context::carried) lists
+    /// them. Labels are short; a task whose context is large carries its id.
     #[must_use]
     pub fn carry_labels<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.carried.extend(names.into_iter().map(Into::into));
@@ -263,6 +274,7 @@ impl Worker {
             engine: self.engine,
             states: self.states,
             layers: self.layers,
+            hooks: self.hooks,
             carried: self.carried,
             schedules: registry.schedules()?,
             registry,

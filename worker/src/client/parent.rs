@@ -22,14 +22,17 @@ impl ParentClient {
         self.carried.is_empty().then_some(&self.client)
     }
 
+    /// Those of a task's labels that are handed on.
+    pub(crate) fn handed_on<'a>(&'a self, labels: &'a Labels) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let is_carried = |name: &str| self.carried.iter().any(|carried| carried == name);
+        let labels = labels.iter().map(|(name, value)| (name.as_str(), value));
+        labels.filter(move |(name, _)| is_carried(name))
+    }
+
     /// The client of a task with these labels.
     pub(crate) fn of(&self, labels: &Labels) -> Client {
-        let is_carried = |name: &str| self.carried.iter().any(|carried| carried == name);
-        let handed_on: Vec<(String, String)> = labels
-            .iter()
-            .filter(|(name, _)| is_carried(name.as_str()))
-            .map(|(name, value)| (name.as_str().to_owned(), value.to_owned()))
-            .collect();
+        let handed_on = self.handed_on(labels).map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let handed_on: Vec<(String, String)> = handed_on.collect();
         self.client.layer(move |submission| {
             handed_on.iter().fold(submission, |submission, (name, value)| match submission.label_value(name) {
                 Some(_) => submission,

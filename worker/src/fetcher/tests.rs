@@ -30,6 +30,7 @@ use crate::{
     blocking::BlockingPool,
     claim_planner::ClaimPlanner,
     executor::Tools,
+    hooks::AllHooks,
     layer::Layers,
     leases::Leases,
     meters::Meters,
@@ -93,7 +94,12 @@ impl Rig {
         states.insert(Gate(Arc::clone(&doors)));
         let role = RoleName::new(DEFAULT).unwrap();
         let (leases, meter) = (Arc::new(Leases::default()), opentelemetry::global::meter("test"));
-        let tools = Tools { pool: BlockingPool::new(1, Handle::current()), tracing: None, layers: Layers::default() };
+        let tools = Tools {
+            pool: BlockingPool::new(1, Handle::current()),
+            tracing: None,
+            layers: Layers::default(),
+            hooks: AllHooks::default(),
+        };
         let mut fetcher = Fetcher::new(Parts {
             engine: engine.clone(),
             shared: SharedState::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),
