@@ -61,6 +61,11 @@ pub struct TaskRequest<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     pub queue: Option<QueueName>,
+    /// The queue it goes to if no routing rule applies, in place of `default`. For clients that know the task's code: a rule
+    /// wins, and does not forbid it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    pub default_queue: Option<QueueName>,
     /// 0 to 9; higher is claimed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 9, default = 5)]
@@ -275,6 +280,7 @@ impl<'a> TaskRequest<'a> {
             name,
             version: first_version(),
             queue: None,
+            default_queue: None,
             priority: None,
             parameters: None,
             parameters_content_type: None,
@@ -500,6 +506,7 @@ impl TaskRequest<'_> {
             name: self.name,
             version: self.version,
             queue: self.queue,
+            default_queue: self.default_queue,
             priority,
             parameters,
             concurrency_key: self.concurrency_key,
@@ -524,7 +531,7 @@ mod tests {
     #[test]
     fn a_request_is_written_as_it_is_read() {
         let request = json!({
-            "id": "a", "name": "resize", "version": 2, "queue": "images", "priority": 7, "parameters": null,
+            "id": "a", "name": "resize", "version": 2, "queue": "images", "default_queue": "pictures", "priority": 7, "parameters": null,
             "parameters_content_type": "image/png", "delay": "2s", "run_at": "2026-11-21T08:30:00Z", "expires_in": "1h",
             "on_conflict": "skip", "concurrency_key": "c", "labels": {"team": "billing"},
             "depends_on": [{"id": "b", "policy": "run_on_error"}],

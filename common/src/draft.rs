@@ -31,6 +31,8 @@ pub struct TaskDraft {
     pub version: u32,
     /// The queue that the submitter names; `None` leaves it to the routing rules.
     pub queue: Option<QueueName>,
+    /// The queue that the program of the submitter names for all tasks of this kind, for where no rule applies.
+    pub default_queue: Option<QueueName>,
     /// Its rank in the queue.
     pub priority: Priority,
     /// Its parameters.
@@ -69,6 +71,7 @@ impl TaskDraft {
             name,
             version: 1,
             queue: None,
+            default_queue: None,
             priority: Priority::DEFAULT,
             parameters,
             start: Start::Now,
@@ -91,6 +94,7 @@ impl TaskDraft {
         Self {
             version: template.version,
             queue: template.queue.clone(),
+            default_queue: template.default_queue.clone(),
             priority: template.priority,
             start,
             overrides: template.overrides.clone(),
@@ -107,8 +111,10 @@ impl TaskDraft {
     #[must_use]
     pub fn into_task(self, config: &Config, turns: &Turns, random: impl FnOnce() -> u64) -> NewTask {
         let (queue_is_explicit, key_is_explicit) = (self.queue.is_some(), self.concurrency_key.is_some());
-        let queue =
-            self.queue.unwrap_or_else(|| route(config, (&self.name, self.version, &self.parameters), turns, random));
+        let queue = self.queue.unwrap_or_else(|| {
+            let what = (&self.name, self.version, &self.parameters);
+            route(config, what, self.default_queue.as_ref(), turns, random)
+        });
         let concurrency_key = self.concurrency_key.or_else(|| config.key_of(&queue, &self.parameters));
         let mut task = NewTask {
             id: self.id,
@@ -117,6 +123,7 @@ impl TaskDraft {
             version: self.version,
             queue,
             queue_is_explicit,
+            default_queue: self.default_queue,
             priority: self.priority,
             parameters: self.parameters,
             start: self.start,
@@ -143,7 +150,8 @@ impl NewTask {
         if self.queue_is_explicit {
             return;
         }
-        self.queue = route(config, (&self.name, self.version, &self.parameters), turns, random);
+        let what = (&self.name, self.version, &self.parameters);
+        self.queue = route(config, what, self.default_queue.as_ref(), turns, random);
         if !self.key_is_explicit {
             self.concurrency_key = config.key_of(&self.queue, &self.parameters);
         }
@@ -169,10 +177,11 @@ impl NewTask {
     }
 }
 
-/// The queue that the rules choose for a task; `default` where no rule applies.
+/// The queue that the rules choose for a task. Where no rule applies, it is the one that its program names, or else `default`.
 fn route(
     config: &Config,
     (name, version, parameters): (&TaskName, u32, &Payload),
+    default: Option<&QueueName>,
     turns: &Turns,
     random: impl FnOnce() -> u64,
 ) -> QueueName {
@@ -181,7 +190,7 @@ fn route(
         routing::choose(&rule.route, draw, |field| field_text(parameters, field)).cloned()
     });
     #[expect(clippy::expect_used, reason = "a constant that is legal")]
-    chosen.unwrap_or_else(|| QueueName::new(queue::DEFAULT).expect("a legal queue name"))
+    chosen.or_else(|| default.cloned()).unwrap_or_else(|| QueueName::new(queue::DEFAULT).expect("a legal queue name"))
 }
 
 #[cfg(test)]
@@ -242,6 +251,25 @@ mod tests {
         assert_eq!(placed(keyed), ("a".to_owned(), Some("z".to_owned()), false, true));
         let other = TaskDraft { name: TaskName::new("u").unwrap(), ..by_key };
         assert_eq!(placed(other), (queue::DEFAULT.to_owned(), None, false, false));
+    }
+
+    #[test]
+    fn a_queue_that_the_program_names_ranks_below_the_rules_and_is_never_forbidden() {
+        let (forbidding, turns) = (config(ExplicitQueue::Forbid), Turns::default());
+        let by_program = || TaskDraft { default_queue: Some(queue("c")), ..draft(r#"{"a_key":"x"}"#) };
+        let ruled = made(by_program(), &forbidding, &turns);
+        assert_eq!((ruled.queue.as_str(), ruled.queue_is_explicit), ("a", false));
+        assert_eq!(ruled.check_queue(&forbidding), Ok(()));
+        let without_rules = Config { routes: BTreeMap::new(), ..config(ExplicitQueue::Allow) };
+        let mut free = made(by_program(), &without_rules, &turns);
+        assert_eq!((free.queue.as_str(), free.queue_is_explicit), ("c", false));
+        assert_eq!(free.fingerprint(), ruled.fingerprint(), "it is the same submission by whatever rules");
+        free.route_again(&forbidding, &turns, || 0);
+        assert!(forbidding.queues.contains_key(&free.queue));
+        free.route_again(&without_rules, &turns, || 0);
+        assert_eq!(free.queue.as_str(), "c");
+        let named = TaskDraft { queue: Some(queue("b")), ..by_program() };
+        assert_eq!(made(named, &without_rules, &turns).queue.as_str(), "b");
     }
 
     #[test]

@@ -106,6 +106,9 @@ pub struct NewTask {
     pub queue: QueueName,
     /// Whether the submitter named the queue (then it is part of the [`NewTask::fingerprint`]) or routing chose it.
     pub queue_is_explicit: bool,
+    /// Where its program sends it if no routing rule applies; `None` is the queue `default`. Not part of the
+    /// [`NewTask::fingerprint`]: another build of the program may say another.
+    pub default_queue: Option<QueueName>,
     /// Its rank in the queue.
     pub priority: Priority,
     /// Its parameters.
@@ -154,6 +157,7 @@ impl NewTask {
             version: 1,
             queue,
             queue_is_explicit: false,
+            default_queue: None,
             priority: Priority::DEFAULT,
             parameters,
             start: Start::Now,

@@ -61,6 +61,9 @@ pub struct TaskTemplate {
     /// Where it goes; `None` leaves it to the routing rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueName>,
+    /// Where it goes if these have none for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_queue: Option<QueueName>,
     /// Its rank in the queue.
     #[serde(default)]
     pub priority: Priority,
@@ -91,6 +94,7 @@ impl TaskTemplate {
             name,
             version: 1,
             queue: None,
+            default_queue: None,
             priority: Priority::DEFAULT,
             parameters: parameters.into(),
             concurrency_key: None,

@@ -22,6 +22,8 @@ pub(crate) struct Declared<P> {
 /// What each submission of a task says, unless it says otherwise.
 #[derive(Debug)]
 pub struct Defaults<P> {
+    /// The queue, where no routing rule applies; `None` is `default`.
+    pub queue: Option<&'static str>,
     /// 0 to 9; `None` is 5.
     pub priority: Option<u8>,
     /// Names and values.
@@ -34,7 +36,7 @@ pub struct Defaults<P> {
 pub type ConcurrencyKeyOf<P> = fn(&P) -> Result<Option<String>, String>;
 
 impl<P> Defaults<P> {
-    pub(crate) const NONE: Self = Self { priority: None, labels: &[], concurrency_key: None };
+    pub(crate) const NONE: Self = Self { queue: None, priority: None, labels: &[], concurrency_key: None };
 }
 
 /// A field's value as a concurrency key: a text as it is, a number in digits; `null` has none.

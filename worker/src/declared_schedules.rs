@@ -8,14 +8,17 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, PutSchedule, Result, ScheduleEntry},
-    name::{ScheduleName, TaskName},
+    label::Label,
+    metadata::Metadata,
+    name::{QueueName, ScheduleName, TaskName},
     policy::PolicyOverrides,
     schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
+    task::Priority,
     template::TaskTemplate,
 };
 use serde_json::value::RawValue;
 
-use crate::task_fn::{AnyTask, Cron};
+use crate::task_fn::{AnyTask, Cron, Submits};
 
 /// How long a worker waits before it tries again to declare schedules.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -40,8 +43,19 @@ pub(crate) fn schedule_of(task: &'static dyn AnyTask) -> Result<Option<Schedule>
     let name = TaskName::new(task.name()).map_err(|error| invalid(error.to_string()))?;
     let overrides = PolicyOverrides { expires_in: task.expires_in(), ..PolicyOverrides::default() };
     let parameters = RawValue::from_string("{}".to_owned()).map_err(|error| invalid(error.to_string()))?;
-    let template = TaskTemplate { version: task.version(), overrides, ..TaskTemplate::new(name, parameters) };
-    let schedule = declared(template, cron).map_err(invalid)?;
+    let Submits { queue, priority, labels } = task.submits();
+    let default_queue = queue.map(QueueName::new).transpose().map_err(|error| invalid(error.to_string()))?;
+    let priority = Priority::new(priority.unwrap_or(Priority::DEFAULT.get()));
+    let priority = priority.ok_or_else(|| invalid("its priority is not 0 to 9".to_owned()))?;
+    let mut metadata = Metadata::default();
+    for (name, value) in labels {
+        let added = Label::new(name, (*value).to_owned()).and_then(|label| metadata.labels.add(label));
+        added.map_err(|error| invalid(error.to_string()))?;
+    }
+    let version = task.version();
+    let said =
+        TaskTemplate { version, default_queue, priority, metadata, overrides, ..TaskTemplate::new(name, parameters) };
+    let schedule = declared(said, cron).map_err(invalid)?;
     schedule.validate().map_err(|error: ScheduleError| invalid(error.to_string()))?;
     Ok(Some(schedule))
 }
@@ -122,8 +136,7 @@ fn version_of(schedule: &Schedule) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::{Schedules, Upkeep};
-    use jobbers_common::{engine::StoredSchedule, task::Priority};
+    use jobbers_common::engine::{Schedules, StoredSchedule, Upkeep};
     use jobbers_law::model::ModelEngine;
 
     use super::*;

@@ -46,6 +46,7 @@ mod executor;
 mod extractor;
 mod fetcher;
 mod finished;
+mod hooks;
 mod hung;
 mod lanes;
 mod layer;
@@ -56,6 +57,7 @@ mod pace;
 mod parents;
 mod registrar;
 mod registry;
+mod remote;
 mod renewal;
 mod report;
 mod schema;
@@ -71,7 +73,7 @@ mod worker;
 /// The types in signatures of this library, so that a program needs no other crate of Jobbers.
 pub use jobbers_common::{
     engine::{Cancelled, Engine, Error, SubmittedHow, TaskDeletion},
-    failure::AttemptError,
+    failure::{AttemptError, AttemptFailure, FailureKind},
     label::{Label, Labels},
     metadata::Metadata,
     name::{LabelName, NameError, QueueName, RoleName, TaskId, TaskName, WorkerId},
@@ -96,12 +98,14 @@ pub use self::{
     declared_schedules::InvalidCron,
     error::{CarriedError, Reason, TaskError},
     extractor::State,
+    hooks::Hooks,
     layer::Layer,
     parents::ParentEnd,
     registry::DuplicateTask,
+    remote::RemoteTask,
     report::{Report, WorkerError},
     state::{MissingState, NeededState},
-    task_fn::{Answer, AnyTask, Cron, Start, TaskCall, TaskFn, TaskFuture},
+    task_fn::{Answer, AnyTask, BackoffFn, Cron, Start, Submits, TaskCall, TaskFn, TaskFuture},
     worker::Worker,
 };
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::OnceLock, time::Duration};
 
-use jobbers_common::{payload::Payload, policy::TaskPolicy};
+use jobbers_common::{payload::Payload, policy::TaskPolicy, task::AttemptFailure};
 use serde_json::Value;
 
 use crate::{
@@ -27,6 +27,7 @@ pub struct TaskFn<P, R> {
     schema: fn() -> Option<Value>,
     cron: Option<Cron>,
     needs: fn() -> Vec<NeededState>,
+    backoff: Option<BackoffFn>,
     place: Option<&'static str>,
     errors: ListedErrors,
     /// The policy with the error types that it lists. Their names are known when the program runs.
@@ -42,12 +43,29 @@ pub struct Cron {
     pub time_zone: &'static str,
 }
 
+/// What the submissions of a task say, unless they say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Submits {
+    /// The queue, where no routing rule applies; `None` is `default`.
+    pub queue: Option<&'static str>,
+    /// 0 to 9; `None` is 5.
+    pub priority: Option<u8>,
+    /// Names and values.
+    pub labels: &'static [(&'static str, &'static str)],
+}
+
+/// Says how long to wait before the next attempt, from the number of the one that failed, 1 for the first, and its failure.
+pub type BackoffFn = fn(u32, &AttemptFailure) -> Duration;
+
 /// How a task function is called.
 pub enum TaskCall<P, R> {
     /// On the caller's runtime, as a task of its own.
     Async(fn(Context, P) -> TaskFuture<R>),
     /// On a thread of the pool for blocking work.
     Blocking(fn(Context, P) -> Result<R, TaskError>),
+    /// Not at all: another program has the function.
+    Remote,
 }
 
 /// A task of any types, as a worker stores it.
@@ -82,6 +100,14 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn place(&self) -> Option<&'static str> {
         None
     }
+    /// How long to wait before the next attempt, after this one failed so; `None` leaves it to the policy.
+    fn backoff(&self, _attempt: u32, _failure: &AttemptFailure) -> Option<Duration> {
+        None
+    }
+    /// What the tasks of its schedule say, as its submissions do.
+    fn submits(&self) -> Submits {
+        Submits::default()
+    }
     /// Whether [`AnyTask::start`] returns [`Start::Blocking`]. A worker claims only as many of these as its threads run
     /// soon.
     fn is_blocking(&self) -> bool {
@@ -114,6 +140,7 @@ impl<P, R> TaskFn<P, R> {
             schema: || None,
             cron: None,
             needs: Vec::new,
+            backoff: None,
             place: None,
             errors: ListedErrors::NONE,
             complete: OnceLock::new(),
@@ -159,6 +186,14 @@ impl<P, R> TaskFn<P, R> {
         self
     }
 
+    /// The same with a function that says how long to wait before a retry, in place of the policy's backoff. A submission that
+    /// says how to back off wins.
+    #[must_use]
+    pub const fn backing_off(mut self, backoff: BackoffFn) -> Self {
+        self.backoff = Some(backoff);
+        self
+    }
+
     /// The same with what its submissions say unless they say otherwise. `#[task]` calls this after it has checked it.
     #[doc(hidden)]
     #[must_use]
@@ -181,6 +216,11 @@ impl<P, R> TaskFn<P, R> {
     pub const fn listing(mut self, errors: ListedErrors) -> Self {
         self.errors = errors;
         self
+    }
+
+    /// The error of an attempt where the function is not.
+    fn elsewhere(&self) -> TaskError {
+        TaskError::fatal(format!("{self:?} is `remote`: another program has its body"))
     }
 
     /// What its submissions take from it.
@@ -221,6 +261,7 @@ impl<P, R: Send + 'static> TaskFn<P, R> {
         match self.call {
             TaskCall::Async(call) => call(context, job),
             TaskCall::Blocking(call) => Box::pin(std::future::ready(call(context, job))),
+            TaskCall::Remote => Box::pin(std::future::ready(Err(self.elsewhere()))),
         }
     }
 }
@@ -268,6 +309,15 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
         self.place
     }
 
+    fn backoff(&self, attempt: u32, failure: &AttemptFailure) -> Option<Duration> {
+        self.backoff.map(|backoff| backoff(attempt, failure))
+    }
+
+    fn submits(&self) -> Submits {
+        let Defaults { queue, priority, labels, .. } = self.declared.defaults;
+        Submits { queue, priority, labels }
+    }
+
     fn is_blocking(&self) -> bool {
         matches!(self.call, TaskCall::Blocking(_))
     }
@@ -282,6 +332,7 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
                 let job = decode(&context)?;
                 encode(&call(context, job)?)
             })),
+            TaskCall::Remote => Start::Async(Box::pin(std::future::ready(Err(self.elsewhere())))),
         }
     }
 }

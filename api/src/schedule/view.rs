@@ -95,6 +95,10 @@ pub struct ScheduledTaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     pub queue: Option<QueueName>,
+    /// The queue it goes to if they have none for it; absent for `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    pub default_queue: Option<QueueName>,
     /// 0 to 9; higher is claimed first.
     pub priority: u8,
     /// Its parameters.
@@ -223,6 +227,7 @@ impl From<&TaskTemplate> for ScheduledTaskView {
             name: task.name.clone(),
             version: task.version,
             queue: task.queue.clone(),
+            default_queue: task.default_queue.clone(),
             priority: task.priority.get(),
             parameters: serde_json::from_str(task.parameters.as_str()).ok(),
             concurrency_key: task.concurrency_key.clone(),

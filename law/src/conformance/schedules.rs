@@ -28,6 +28,7 @@ use super::{DONE, Fixture, audit::assert_sound, id, ids, queue, retry, seconds};
 
 fn template() -> TaskTemplate {
     TaskTemplate {
+        default_queue: Some(queue("mail")),
         name: TaskName::new("echo").unwrap(),
         version: 1,
         queue: Some(queue("default")),

@@ -5,7 +5,12 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    backoff::Backoff, duration, lifecycle::Status, limits::MAX_ERROR_KINDS, name::TaskName, policy::PolicyOverrides,
+    backoff::Backoff,
+    duration,
+    lifecycle::Status,
+    limits::MAX_ERROR_KINDS,
+    name::{QueueName, TaskName},
+    policy::PolicyOverrides,
     unique::OnDuplicate,
 };
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
@@ -18,10 +23,11 @@ use crate::{
     cron::{self, CronAttributes},
     defaults::{self, Defaults},
     errors::{self, Listed, ListedErrors},
+    remote,
     uniqueness::{self, Uniqueness},
 };
 
-const KNOWN: [&str; 30] = [
+const KNOWN: [&str; 32] = [
     "name",
     "version",
     "max_retries",
@@ -46,12 +52,14 @@ const KNOWN: [&str; 30] = [
     "on_duplicate",
     "cron",
     "time_zone",
+    "queue",
     "priority",
     "labels",
     "concurrency_key",
     "crate",
     "blocking",
     "unlisted",
+    "remote",
 ];
 
 /// The author's settings for a task.
@@ -63,6 +71,8 @@ pub(crate) struct Attributes {
     pub(crate) version: Option<u32>,
     /// The policy, where it is not the default, and how late a first attempt may begin.
     pub(crate) policy: PolicyOverrides,
+    /// The function that says how long to wait before a retry.
+    pub(crate) backoff: Option<Path>,
     /// The error types in `retry_on` and `fatal_on`, and `fatal_if`.
     pub(crate) errors: ListedErrors,
     /// What submissions say unless they say otherwise.
@@ -77,6 +87,8 @@ pub(crate) struct Attributes {
     pub(crate) blocking: bool,
     /// Whether workers do not find it by themselves.
     pub(crate) unlisted: bool,
+    /// Whether another program has its body.
+    pub(crate) remote: bool,
 }
 
 /// Reads the attributes.
@@ -101,6 +113,14 @@ pub(crate) fn parse(tokens: proc_macro2::TokenStream) -> Result<Attributes> {
         None => {
             uniqueness::check(&attributes.unique, &metas)?;
             cron::check(&attributes.cron)?;
+            if attributes.remote {
+                remote::check(&metas)?;
+            }
+            if let (Some(_), Some(backoff)) = (attributes.policy.retry_delay, &attributes.backoff) {
+                let problem =
+                    "`retry_delay` says nothing beside a `backoff` function, which returns each delay: leave it out";
+                return Err(Error::new(backoff.span(), problem));
+            }
             Ok(attributes)
         }
     }
@@ -116,8 +136,9 @@ fn take(attributes: &mut Attributes, seen: &mut Vec<String>, meta: &Meta) -> Res
     match (word.as_str(), meta) {
         ("blocking", Meta::Path(_)) => attributes.blocking = true,
         ("unlisted", Meta::Path(_)) => attributes.unlisted = true,
+        ("remote", Meta::Path(_)) => attributes.remote = true,
         ("unique", Meta::Path(_)) => attributes.unique.by_parameters = true,
-        ("blocking" | "unlisted" | "unique", other) => {
+        ("blocking" | "unlisted" | "remote" | "unique", other) => {
             return Err(Error::new(other.span(), format!("`{word}` takes no value")));
         }
         (known, Meta::NameValue(pair)) if KNOWN.contains(&known) => set(attributes, known, &pair.value)?,
@@ -148,7 +169,10 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "timeout" => policy.timeout = Some(length(key, value)?),
         "expires_in" => policy.expires_in = Some(length(key, value)?),
         "max_heartbeat_interval" => policy.max_heartbeat_interval = Some(length(key, value)?),
-        "backoff" => policy.backoff = Some(text(key, value)?.value().parse::<Backoff>().map_err(at(value))?),
+        "backoff" => match value {
+            Expr::Path(path) => attributes.backoff = Some(path.path.clone()),
+            _ => policy.backoff = Some(text(key, value)?.value().parse::<Backoff>().map_err(at(value))?),
+        },
         "on_stall" => policy.on_stall = Some(choice(key, value)?),
         "on_shutdown" => policy.on_shutdown = Some(choice(key, value)?),
         "unique_by" => attributes.unique.by = uniqueness::fields(&texts(key, value)?)?,
@@ -159,6 +183,7 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         }
         "unique_while" => attributes.unique.statuses = Some(choices::<Status>(key, value)?),
         "on_duplicate" => attributes.unique.on_duplicate = Some(choice::<OnDuplicate>(key, value)?),
+        "queue" => attributes.defaults.queue = Some(QueueName::new(text(key, value)?.value()).map_err(at(value))?),
         "priority" => attributes.defaults.priority = Some(defaults::priority(number(key, value)?).map_err(at(value))?),
         "labels" => {
             attributes.defaults.labels =
@@ -256,7 +281,7 @@ fn example(key: &str) -> &'static str {
         "version" => "version = 1",
         "max_retries" => "max_retries = 3",
         "max_crashes" => "max_crashes = 3",
-        "backoff" => "backoff = \"exponential_jitter\"",
+        "backoff" => "backoff = \"exponential_jitter\" or backoff = my_function",
         "on_stall" => "on_stall = \"retry\"",
         "on_shutdown" => "on_shutdown = \"requeue\"",
         "dead_letter" => "dead_letter = \"none\"",
@@ -272,6 +297,7 @@ fn example(key: &str) -> &'static str {
         "unique_for" => "unique_for = \"10m\"",
         "unique_while" => "unique_while = [\"submitted\", \"started\"]",
         "on_duplicate" => "on_duplicate = \"return\"",
+        "queue" => "queue = \"mail\"",
         "priority" => "priority = 7",
         "labels" => "labels = [\"team=billing\"]",
         "concurrency_key" => "concurrency_key = \"customer\"",
@@ -284,10 +310,6 @@ fn example(key: &str) -> &'static str {
 
 fn unknown(key: &Ident) -> Error {
     let word = key.to_string();
-    if word == "queue" {
-        let hint = "a task is bound to no queue: a routing rule sends its name to one, or a submission says `.queue(\"mail\")`";
-        return Error::new(key.span(), hint);
-    }
     let similar = KNOWN.into_iter().filter(|known| is_similar(&word, known)).map(|known| format!("`{known}`"));
     let similar: Vec<_> = similar.collect();
     let known = KNOWN.map(|word| format!("`{word}`")).join(", ");
@@ -407,7 +429,6 @@ mod tests {
             (quote!(retries = 3), "`retries` says nothing about a task, did you mean `max_retries`?; known are `name`"),
             (quote!(time_out = "2m"), "did you mean `timeout`?"),
             (quote!(colour = "red"), "`colour` says nothing about a task; known are `name`"),
-            (quote!(queue = "mail"), "a routing rule sends its name to one"),
             (quote!(priority = 10), "a priority is 0 to 9"),
             (quote!(labels = ["team"]), "a label is written name=value"),
             (quote!(labels = ["two words=x"]), "label"),
@@ -467,6 +488,24 @@ mod tests {
             let found = problems(tokens.clone());
             assert_eq!(found.len(), 1, "{tokens}: {found:?}");
             assert!(found[0].contains(part), "{tokens}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn queues_functions_and_signatures_get_theirs() {
+        for (tokens, part) in [
+            (quote!(queue = "two words"), "is not valid"),
+            (quote!(queue = mail), "`queue` is a text: write queue = \"mail\""),
+            (
+                quote!(backoff = my_function, retry_delay = "1s"),
+                "`retry_delay` says nothing beside a `backoff` function",
+            ),
+            (quote!(remote = true), "takes no value"),
+            (quote!(remote, timeout = "1s"), "`timeout` is said where the task has its body"),
+            (quote!(remote, cron = "0 2 * * *"), "`cron` is said where the task has its body"),
+        ] {
+            let found = problems(tokens.clone());
+            assert!(found.len() == 1 && found[0].contains(part), "{tokens}: {found:?}");
         }
     }
 

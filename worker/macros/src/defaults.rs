@@ -1,6 +1,6 @@
-//! What the submissions of a task say unless they say otherwise: its priority, labels and concurrency key.
+//! What the submissions of a task say unless they say otherwise: its queue, priority, labels and concurrency key.
 
-use jobbers_common::{label::Label, task::Priority};
+use jobbers_common::{label::Label, name::QueueName, task::Priority};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr, Result, Type};
@@ -10,6 +10,7 @@ use crate::uniqueness::Field;
 /// The attributes given so far.
 #[derive(Debug, Default)]
 pub(crate) struct Defaults {
+    pub(crate) queue: Option<QueueName>,
     pub(crate) priority: Option<u8>,
     /// Names and values.
     pub(crate) labels: Vec<(String, String)>,
@@ -34,9 +35,16 @@ pub(crate) fn label(text: &LitStr) -> Result<(String, String)> {
 impl Defaults {
     /// The code added to the task, if anything was said.
     pub(crate) fn write(&self, job: &Type) -> Option<TokenStream> {
-        if self.priority.is_none() && self.labels.is_empty() && self.concurrency_key.is_none() {
+        if self.queue.is_none() && self.priority.is_none() && self.labels.is_empty() && self.concurrency_key.is_none() {
             return None;
         }
+        let queue = match &self.queue {
+            Some(queue) => {
+                let queue = queue.as_str();
+                quote!(::core::option::Option::Some(#queue))
+            }
+            None => quote!(::core::option::Option::None),
+        };
         let priority = match self.priority {
             Some(priority) => quote!(::core::option::Option::Some(#priority)),
             None => quote!(::core::option::Option::None),
@@ -52,6 +60,7 @@ impl Defaults {
             None => quote!(::core::option::Option::None),
         };
         Some(quote!(.defaults(::jobbers_worker::macro_support::Defaults {
+            queue: #queue,
             priority: #priority,
             labels: &[#(#labels),*],
             concurrency_key: #key,

@@ -13,6 +13,7 @@ use syn::{
 
 use crate::{
     attributes::{self, Attributes},
+    remote,
     signature::{self, Argument, Shape},
 };
 
@@ -21,7 +22,8 @@ use crate::{
 pub(crate) fn expand(attributes: TokenStream, function: &TokenStream) -> TokenStream {
     try_expand(attributes, function.clone()).unwrap_or_else(|problems| {
         let problems = problems.to_compile_error();
-        quote!(#problems #function)
+        // The compiler would complain about the missing body too.
+        if remote::is_bodyless(function) { problems } else { quote!(#problems #function) }
     })
 }
 
@@ -59,9 +61,12 @@ fn rename(tokens: TokenStream, library: &Path) -> TokenStream {
 }
 
 fn try_expand(attributes: TokenStream, function: TokenStream) -> Result<TokenStream> {
-    let function: ItemFn = parse2(function)?;
     let attributes = attributes::parse(attributes)?;
-    let shape = signature::read(&function, attributes.blocking)?;
+    let function = read(&attributes, function)?;
+    let shape = match attributes.remote {
+        true => remote::shape(&function)?,
+        false => signature::read(&function, attributes.blocking)?,
+    };
     if shape.job.is_none() && !attributes.unique.by.is_empty() {
         let problem = "the task takes no parameters of which one could be `unique_by`: write `unique`";
         return Err(Error::new_spanned(&function.sig, problem));
@@ -87,6 +92,18 @@ fn try_expand(attributes: TokenStream, function: TokenStream) -> Result<TokenStr
     })
 }
 
+/// The function, or its signature alone if another program has the body.
+fn read(attributes: &Attributes, function: TokenStream) -> Result<ItemFn> {
+    if attributes.remote {
+        return remote::read(function);
+    }
+    if remote::is_bodyless(&function) {
+        let problem = "a task has a body; one that another program runs says `#[task(remote)]`";
+        return Err(Error::new_spanned(function, problem));
+    }
+    parse2(function)
+}
+
 fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: &ItemFn) -> TokenStream {
     let (visibility, handle, output) = (&function.vis, &function.sig.ident, shape.output);
     let docs = function.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
@@ -101,7 +118,10 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     // reference.
     body.sig.fn_token.span = Span::call_site();
 
-    let call = write_call(attributes, shape, &plain);
+    let call = match attributes.remote {
+        true => quote!(::jobbers_worker::TaskCall::Remote),
+        false => write_call(attributes, shape, &plain),
+    };
     let (errors, listing) = attributes.errors.write().unzip();
     let needs = needs(shape);
 
@@ -112,8 +132,18 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         let late = time(late);
         quote!(.expires_in(#late))
     });
+    let backoff = attributes.backoff.as_ref().map(|function| quote!(.backing_off(#function)));
     let (name, version, policy) = (name.as_str(), attributes.version.unwrap_or(1), policy(&attributes.policy));
     let description = description(function);
+    if attributes.remote {
+        return quote! {
+            #(#docs)*
+            #[expect(non_upper_case_globals, reason = "a task is called by its function's name")]
+            #visibility static #handle: ::jobbers_worker::RemoteTask<#job, #output> = ::jobbers_worker::RemoteTask::new(
+                ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #expiry #defaults
+            );
+        };
+    }
     let listed = (!attributes.unlisted).then(|| {
         quote!(::jobbers_worker::macro_support::submit! {
             ::jobbers_worker::macro_support::Listed(&#handle, ::core::option_env!("CARGO_PKG_VERSION"))
@@ -125,7 +155,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
             #errors
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry #defaults #listing #needs .placed(::core::concat!(::core::module_path!(), " at ", ::core::file!(), ":", ::core::line!())).described(#description, || {
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry #backoff #defaults #listing #needs .placed(::core::concat!(::core::module_path!(), " at ", ::core::file!(), ":", ::core::line!())).described(#description, || {
                 #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
                 use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
                 (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
@@ -283,6 +313,49 @@ mod tests {
         assert!(text.contains("jobs::TaskFn::new(") && !text.contains("jobbers_worker"), "{text}");
         assert!(text.contains("std::time::Duration::ZERO"), "{text}");
         assert!(expanded(quote!(crate = "facade::jobs"), &function).contains("facade::jobs::TaskFn"));
+    }
+
+    #[test]
+    fn a_remote_task_is_a_signature_that_no_worker_finds() {
+        let signature = quote!(
+            async fn charge(order: Order) -> Result<u64, TaskError>;
+        );
+        let text = expanded(quote!(remote, queue = "cards", unique_by = "id"), &signature);
+        assert!(text.contains("RemoteTask<Order,u64>") && text.contains("TaskCall::Remote"), "{text}");
+        assert!(text.contains("Some(\"cards\")") && text.contains(".unique(") && !text.contains("Listed"), "{text}");
+        for (attributes, function, part) in [
+            (quote!(), signature, "a task has a body; one that another program runs says `#[task(remote)]`"),
+            (
+                quote!(remote),
+                quote!(
+                    async fn f(job: Job) -> Result<(), TaskError> {
+                        Ok(())
+                    }
+                ),
+                "end the signature with `;`",
+            ),
+            (
+                quote!(remote),
+                quote!(
+                    async fn f(ctx: Context, job: Job) -> Result<(), TaskError>;
+                ),
+                "only its parameters",
+            ),
+            (
+                quote!(remote),
+                quote!(
+                    fn f(pool: State<Pool>) -> Result<(), TaskError>;
+                ),
+                "only its parameters",
+            ),
+        ] {
+            let text = expand(attributes, &function).to_string();
+            assert!(text.contains("compile_error") && text.contains(part), "{part}: {text}");
+        }
+        let blocking_there = quote!(
+            fn f(job: Job) -> Result<(), TaskError>;
+        );
+        assert!(!expanded(quote!(remote), &blocking_there).contains("compile_error"));
     }
 
     #[test]

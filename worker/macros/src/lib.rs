@@ -13,6 +13,7 @@ mod cron;
 mod defaults;
 mod errors;
 mod expansion;
+mod remote;
 mod signature;
 mod uniqueness;
 
@@ -35,6 +36,7 @@ mod uniqueness;
 /// | `max_retries = 3` | 3 | retries after the first attempt, 0 to 1,000 |
 /// | `retry_delay = "10s"` | 1 s | base delay before a retry; `0s` retries at once |
 /// | `backoff = "…"` | `exponential_jitter` | `constant`, `linear`, `exponential`, `exponential_jitter` |
+/// | `backoff = my_function` | | a function `fn(u32, &AttemptFailure) -> Duration` of the failed attempt's number, 1 for the first, and its failure |
 /// | `max_retry_delay = "1h"` | 1 h | upper bound of a computed delay |
 /// | `retry_for = "2d"` | none | no retry begins later than this after the submission; without `max_retries`, in its place |
 /// | `retry_on = [std::io::Error, "…"]` | all | the only errors that are retried: types, and words given to `.kind("…")` |
@@ -54,11 +56,13 @@ mod uniqueness;
 /// | `on_duplicate = "…"` | `reject` | what is done about another: `reject`, `return`, `replace`, `keep_last` |
 /// | `cron = "0 2 * * *"` | | declares a schedule: workers with the task create it when they start. Of a task without parameters |
 /// | `time_zone = "…"` | `UTC` | whose clock that expression is by: a name of the IANA database |
+/// | `queue = "mail"` | `default` | the queue of what the typed client and its own schedule submit, where no routing rule applies |
 /// | `priority = 7` | 5 | 0 to 9: what the typed client submits, unless the submission says otherwise |
 /// | `labels = ["team=billing"]` | | likewise: labels, each where the submission has none of that name |
 /// | `concurrency_key = "customer"` | | likewise: the value of this field of the parameters |
 /// | `crate = "…"` | `::jobbers_worker` | the path of this library, where it is renamed or re-exported |
 /// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
+/// | `remote` | | the function has no body: another program runs the task, and this one submits it |
 /// | `unlisted` | | workers do not find it by themselves; give it to `Worker::task` |
 ///
 /// Durations are written `500ms`, `10s`, `5m`, `2h`, `1d`; a bare number is seconds.

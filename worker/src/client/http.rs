@@ -192,6 +192,7 @@ fn request_of(draft: &TaskDraft) -> Result<TaskRequest<'_>, SubmitError> {
         id: Some(draft.id.clone()),
         version: draft.version,
         queue: draft.queue.clone(),
+        default_queue: draft.default_queue.clone(),
         priority: (draft.priority != Priority::DEFAULT).then_some(draft.priority.get()),
         parameters: Some(parameters),
         delay,
@@ -256,6 +257,7 @@ mod tests {
         labels.add(Label::new("team", "billing".to_owned()).unwrap()).unwrap();
         let full = TaskDraft {
             queue: Some("images".parse().unwrap()),
+            default_queue: Some("pictures".parse().unwrap()),
             priority: Priority::new(7).unwrap(),
             parameters: Payload::json(&b"{\"n\": 1.0}"[..]),
             start: Start::After(Duration::from_secs(2)),
@@ -268,7 +270,8 @@ mod tests {
         let text = written(&full);
         assert!(text.contains(r#""parameters":{"n": 1.0}"#), "as it was given: {text}");
         let expected = json!({
-            "id": "a", "name": "resize", "version": 1, "queue": "images", "priority": 7, "parameters": {"n": 1.0},
+            "id": "a", "name": "resize", "version": 1, "queue": "images", "default_queue": "pictures", "priority": 7,
+            "parameters": {"n": 1.0},
             "delay": "2s", "max_retries": 3, "unique_key": "k",
             "unique_while": ["waiting", "scheduled", "submitted", "started"], "on_duplicate": "reject",
             "labels": {"team": "billing"}, "depends_on": [{"id": "b", "policy": "run_on_error"}],

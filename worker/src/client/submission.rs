@@ -34,6 +34,8 @@ pub struct Submission<R> {
     parameters: Result<Payload, String>,
     id: Option<String>,
     queue: Option<String>,
+    /// That of the task's author, where no routing rule applies.
+    default_queue: Option<&'static str>,
     priority: Option<u8>,
     start: Start,
     overrides: PolicyOverrides,
@@ -108,6 +110,7 @@ impl<R> Submission<R> {
             parameters,
             id: None,
             queue: None,
+            default_queue: task.defaults.queue,
             priority: task.defaults.priority,
             start: Start::Now,
             overrides: PolicyOverrides { expires_in: task.expires_in, ..PolicyOverrides::default() },
@@ -139,7 +142,7 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Sets the queue; routing is not used.
+    /// Sets the queue. Neither routing nor the queue of `#[task(queue = "…")]` is used.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = Some(queue.into());
         self
@@ -308,6 +311,7 @@ impl<R> Submission<R> {
             parameters,
             id,
             queue,
+            default_queue,
             priority,
             start,
             overrides,
@@ -327,6 +331,7 @@ impl<R> Submission<R> {
             parameters,
             id,
             queue,
+            default_queue,
             priority,
             start,
             overrides,

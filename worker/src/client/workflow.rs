@@ -249,6 +249,7 @@ fn new_node(draft: TaskDraft) -> Result<NewNode, SubmitError> {
             name: draft.name,
             version: draft.version,
             queue: draft.queue,
+            default_queue: draft.default_queue,
             priority: draft.priority,
             parameters: parameters.into(),
             concurrency_key: draft.concurrency_key,

@@ -65,8 +65,9 @@ fn ids(nodes: &[Node]) -> Vec<String> {
 /// A comment on the nodes of which the flowchart does not say all.
 fn left_out(nodes: &[Node]) -> String {
     let has_more = |task: &TaskTemplate| {
-        let TaskTemplate { priority, concurrency_key, metadata, overrides, .. } = task;
-        *priority != Priority::DEFAULT
+        let TaskTemplate { priority, default_queue, concurrency_key, metadata, overrides, .. } = task;
+        default_queue.is_some()
+            || *priority != Priority::DEFAULT
             || concurrency_key.is_some()
             || *metadata != Metadata::default()
             || *overrides != PolicyOverrides::default()

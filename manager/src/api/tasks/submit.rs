@@ -253,6 +253,7 @@ impl RequestReader<'_> {
             id_is_chosen: given.is_some(),
             version: request.version,
             queue: request.queue,
+            default_queue: request.default_queue,
             priority,
             start,
             overrides,

@@ -69,6 +69,7 @@ impl Submission<Raw> {
             id_is_chosen,
             version: self.version,
             queue: self.queue.map(QueueName::new).transpose()?,
+            default_queue: self.default_queue.map(QueueName::new).transpose()?,
             priority: Priority::new(priority).ok_or_else(|| SubmitError::Invalid("a priority is 0 to 9".to_owned()))?,
             start: self.start,
             overrides: self.overrides,
