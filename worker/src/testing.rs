@@ -57,9 +57,9 @@ mod schedules;
 
 pub use self::{
     attempt::TestAttempt,
-    bench::{Drained, LEASE, TestBench},
+    bench::{Drained, TestBench},
     builder::Builder,
     enqueued::Enqueued,
     error::TestError,
-    faults::Faults,
+    faults::{Faults, LEASE},
 };

@@ -7,7 +7,7 @@ use std::{
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Engine, Extension, Outcome, QueueClaim, Settlement, look::first_queues},
-    limits::{DEFAULT_LEASE, MAX_BATCH, MAX_QUEUES_PER_CLAIM},
+    limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     name::{QueueName, TaskId},
     task::{ClaimedTask, Task},
     time::{Clock, ManualClock, Timestamp},
@@ -16,7 +16,7 @@ use jobbers_engines::config_cache::ConfigCache;
 
 use super::{
     error::{MOST_ATTEMPTS, TestError},
-    faults::{Crash, Faults},
+    faults::{Crash, Faults, LEASE},
 };
 use crate::{
     attempt::{Attempt, Ended, SharedState, Taken},
@@ -27,9 +27,6 @@ use crate::{
     state::NeededState,
     task_fn::AnyTask,
 };
-
-/// How long a lease of a bench lasts, by its clock: a task whose worker died runs again after this.
-pub const LEASE: Duration = DEFAULT_LEASE;
 
 /// A store in memory, a clock, and the program's tasks.
 #[derive(Debug)]
@@ -92,7 +89,7 @@ impl Drained {
     }
 }
 
-/// What became of an attempt.
+/// The end of an attempt.
 enum Run {
     /// Its worker died.
     Crashed,

@@ -11,9 +11,9 @@ use jobbers_engines::config_cache::ConfigCache;
 use tokio::runtime::Handle as Runtime;
 
 use super::{
-    bench::{LEASE, TestBench},
+    bench::TestBench,
     error::TestError,
-    faults::Faults,
+    faults::{Faults, LEASE},
 };
 use crate::{
     attempt::SharedState,

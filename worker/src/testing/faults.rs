@@ -6,16 +6,18 @@ use std::{
     time::Duration,
 };
 
-use jobbers_common::time::ManualClock;
+use jobbers_common::{limits::DEFAULT_LEASE, time::ManualClock};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::bench::LEASE;
 use crate::{
     attempt::{Attempt, Stop},
     client::Client,
     task_fn::TaskFn,
 };
+
+/// How long a lease of a bench lasts, by its clock: a task whose worker died runs again after this.
+pub const LEASE: Duration = DEFAULT_LEASE;
 
 /// Makes happen what the guarantees allow: a task is run again after its worker died, an answer is lost, a lease ends.
 ///

@@ -26,8 +26,8 @@ use crate::{
 };
 
 impl TestBench {
-    /// Moves the clock forward, and fires each schedule of the store at its slots, as managers do: those of tasks if
-    /// [`Builder::schedules`](super::Builder::schedules) says so, and any that the test has put there. Tasks run only when the
+    /// Moves the clock forward, and fires each schedule of the store at its slots, as managers do: those of tasks after
+    /// [`Builder::schedules`](super::Builder::schedules), and any that the test has put there. Tasks run only when the
     /// bench is drained, so a run is never over before the next slot comes.
     ///
     /// # Errors
