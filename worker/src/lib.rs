@@ -53,6 +53,7 @@ mod layer;
 mod leases;
 mod meters;
 mod outage;
+pub mod outbox;
 mod pace;
 mod parents;
 mod registrar;
@@ -171,6 +172,8 @@ mod guides {
     mod retries_and_backoff {}
     #[doc = include_str!("../../docs/guides/testing.md")]
     mod testing {}
+    #[doc = include_str!("../../docs/guides/transactions.md")]
+    mod transactions {}
     #[doc = include_str!("../../docs/guides/unique-tasks.md")]
     mod unique_tasks {}
     #[doc = include_str!("../../docs/guides/writing-tasks.md")]

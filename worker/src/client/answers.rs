@@ -4,7 +4,7 @@ use jobbers_common::{engine::Submitted, error_kind::ErrorKind, lifecycle::Status
 
 /// The answer to a submission, whichever way it took.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     pub(super) submitted: Submitted,
     pub(super) warnings: Vec<String>,
 }

@@ -1,8 +1,9 @@
 //! Submitting: by task function, by submission, and in batches.
 
-use jobbers_common::{engine::OnConflict, time::Timestamp};
+use jobbers_common::{draft::TaskDraft, engine::OnConflict, time::Timestamp};
 
 use super::{
+    answers::Taken,
     connection::{Client, Way},
     error::SubmitError,
     handle::Handle,
@@ -39,7 +40,17 @@ impl Client {
         batch: impl IntoIterator<Item = Submission<R>>,
         on_conflict: OnConflict,
     ) -> Result<Vec<Handle<R>>, SubmitError> {
-        let batch: Vec<_> = batch.into_iter().map(|submission| submission.check(self)).collect::<Result<_, _>>()?;
+        let batch = batch.into_iter().map(|submission| submission.check(self)).collect::<Result<_, _>>()?;
+        let taken = self.submit_drafts(batch, on_conflict).await?;
+        Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
+    }
+
+    /// Submits what has been checked.
+    pub(crate) async fn submit_drafts(
+        &self,
+        batch: Vec<TaskDraft>,
+        on_conflict: OnConflict,
+    ) -> Result<Vec<Taken>, SubmitError> {
         let taken = match self.way() {
             Way::Store(store) => store.submit(batch, on_conflict).await?,
             Way::Http(http) => http.submit(&batch, on_conflict).await?,
@@ -47,7 +58,7 @@ impl Client {
         if self.takes_lost_answer() {
             return Err(SubmitError::Unreachable("the answer to the submission was lost".to_owned()));
         }
-        Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
+        Ok(taken)
     }
 }
 

@@ -19,6 +19,7 @@ mod kit;
 mod layers;
 mod leases;
 mod outages;
+mod outbox;
 mod parents;
 mod queues;
 mod refusals;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl<R> Submission<R> {
-    pub(in crate::client) fn check(self, client: &Client) -> Result<TaskDraft, SubmitError> {
+    pub(crate) fn check(self, client: &Client) -> Result<TaskDraft, SubmitError> {
         client.stamp(self).check_stamped(client)
     }
 }
