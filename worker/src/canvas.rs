@@ -48,10 +48,14 @@ use crate::{
 };
 
 pub(crate) mod graph;
+mod join;
 mod result_of;
 
 use self::graph::{Graph, Mark, Waits};
-pub use self::result_of::{ResultOf, ResultsOf};
+pub use self::{
+    join::{Joined, Parts, join},
+    result_of::{ResultOf, ResultsOf},
+};
 
 /// Tasks one after another, perhaps with others beside them, of which the last has a result of type `R`.
 #[derive(Debug)]

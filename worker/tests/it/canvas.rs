@@ -11,7 +11,7 @@ use jobbers_common::{
 use jobbers_law::model::ModelEngine;
 use jobbers_worker::{
     Client, RunState, SubmitError,
-    canvas::{Chain, Group, ResultOf, ResultsOf, chain, chord, group, map},
+    canvas::{Chain, Group, ResultOf, ResultsOf, chain, chord, group, join, map},
     prelude::*,
     testing::TestBench,
 };
@@ -265,4 +265,27 @@ async fn a_group_knows_its_members() {
     let run = split.workflow().submit(bench.client()).await.unwrap();
     bench.drain().await.unwrap();
     assert_eq!(run.result(Duration::ZERO).await.unwrap(), ["a", "b"]);
+}
+
+#[task]
+async fn canvas_label(ctx: Context, of: (ResultOf<u64>, ResultOf<Vec<String>>)) -> Result<String, TaskError> {
+    Ok(format!("{} of {:?}", of.0.read(&ctx).await?, of.1.read(&ctx).await?))
+}
+
+#[tokio::test]
+async fn parts_of_different_kinds_keep_their_types() {
+    let bench = TestBench::new().await.unwrap();
+    let both = || join((canvas_count.with("a b c".to_owned()), canvas_split.with("x,y".to_owned())));
+    let run = both().then(&canvas_label).workflow().submit(bench.client()).await.unwrap();
+    bench.drain().await.unwrap();
+    assert_eq!(run.result(Duration::ZERO).await.unwrap(), r#"3 of ["x", "y"]"#);
+    let third = join((both().then(&canvas_label), canvas_count.with("d".to_owned()), canvas_note.with(NoParameters)));
+    let run = third.then_with(|(_, count, _)| canvas_double.with(count)).workflow();
+    let run = run.submit(bench.client()).await.unwrap();
+    bench.drain().await.unwrap();
+    assert_eq!(run.result(Duration::ZERO).await.unwrap(), 2);
+    let failing = join((canvas_count.with("bad".to_owned()), canvas_split.with("x".to_owned()))).then(&canvas_label);
+    let run = failing.workflow().submit(bench.client()).await.unwrap();
+    bench.drain().await.unwrap();
+    run.result(Duration::ZERO).await.unwrap_err();
 }
