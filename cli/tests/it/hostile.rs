@@ -72,8 +72,20 @@ const SHOWING: &[&[&str]] = &[
 ];
 
 /// Commands that show no text of a client but names, which are of letters, and numbers.
-const SILENT: &[&str] =
-    &["up", "manager", "worker", "cleaner", "demo", "bench", "completions", "signal", "depend", "export", "import"];
+const SILENT: &[&str] = &[
+    "up",
+    "manager",
+    "worker",
+    "cleaner",
+    "demo",
+    "bench",
+    "completions",
+    "man",
+    "signal",
+    "depend",
+    "export",
+    "import",
+];
 
 /// Calls the API.
 pub(crate) fn call(up: &Up, path: &str, body: &Value) -> Value {
