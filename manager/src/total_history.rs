@@ -25,15 +25,19 @@ pub(crate) struct Total {
     pub(crate) slots: Vec<Slot>,
 }
 
+/// A reading, and when it ended.
+type Reading = (Instant, Result<Total>);
+
 /// The last reading of each grain.
 #[derive(Debug, Default)]
 pub(crate) struct TotalHistory {
-    minutes: Mutex<Option<(Instant, Total)>>,
-    hours: Mutex<Option<(Instant, Total)>>,
+    minutes: Mutex<Option<Reading>>,
+    hours: Mutex<Option<Reading>>,
 }
 
 impl TotalHistory {
-    /// The sum over all queues. Those that ask meanwhile wait for the same reading.
+    /// The sum over all queues. Those that ask meanwhile wait for the same reading, and share its failure too: with a store
+    /// that is away they would otherwise fail one after the other.
     ///
     /// # Errors
     /// Those of the store.
@@ -42,14 +46,14 @@ impl TotalHistory {
             Grain::Minute => &self.minutes,
             Grain::Hour => &self.hours,
         };
+        let asked_at = Instant::now();
         let mut last = last.lock().await;
-        if let Some((_, total)) = last.as_ref().filter(|(read_at, _)| read_at.elapsed() < KEPT) {
-            return Ok(total.clone());
+        let serves = |(ended_at, total): &&Reading| *ended_at > asked_at || total.is_ok() && ended_at.elapsed() < KEPT;
+        if let Some((_, total)) = last.as_ref().filter(serves) {
+            return total.clone();
         }
-        let read_at = Instant::now();
-        let total = sum(engine, by).await?;
-        *last = Some((read_at, total.clone()));
-        Ok(total)
+        let total = sum(engine, by).await;
+        last.insert((Instant::now(), total)).1.clone()
     }
 }
 

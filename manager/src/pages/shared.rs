@@ -11,13 +11,13 @@ use std::{
 };
 
 use axum::{
-    body::{Body, Bytes},
+    body::{Bytes, HttpBody as _},
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -27,11 +27,12 @@ const LIVE: HeaderName = HeaderName::from_static("jobbers-live");
 /// How old a page may be: less than a second, since a key that is revoked shows nothing any more by then.
 const KEPT: Duration = Duration::from_millis(900);
 
-/// Most bytes of a page that is shared; longer ones are not made for long lists, but for payloads.
-const MAX_BYTES: usize = 1024 * 1024;
+/// Most bytes of a page that is shared. A longer one shows a payload, and is made for each that asks.
+const MAX_BYTES: u64 = 128 * 1024;
 
-/// After how many addresses those are forgotten that were not asked for lately.
-const MANY: usize = 256;
+/// Most pages that are kept at once: with their bytes 8 MiB. Those that are no longer fresh go first, and beyond that no
+/// further page is shared.
+const MOST: usize = 64;
 
 /// What a page depends on: its address, and the headers that say who asks and how.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -77,12 +78,17 @@ type Last = Arc<AsyncMutex<Option<Made>>>;
 pub(super) struct Shared(Mutex<HashMap<Asked, Last>>);
 
 impl Shared {
-    fn last(&self, asked: Asked) -> Last {
+    /// The last page of one who asks; `None` if there is no room for another.
+    fn last(&self, asked: Asked) -> Option<Last> {
         let mut pages = self.0.lock();
-        if pages.len() >= MANY {
-            pages.retain(|_, page| page.try_lock().is_ok_and(|made| made.as_ref().is_some_and(Made::is_fresh)));
+        if !pages.contains_key(&asked) {
+            // One that is being made is locked.
+            pages.retain(|_, page| page.try_lock().map_or(true, |made| made.as_ref().is_some_and(Made::is_fresh)));
+            if pages.len() >= MOST {
+                return None;
+            }
         }
-        Arc::clone(pages.entry(asked).or_default())
+        Some(Arc::clone(pages.entry(asked).or_default()))
     }
 }
 
@@ -91,26 +97,28 @@ pub(super) async fn around(State(shared): State<Arc<Shared>>, request: Request, 
     if request.method() != Method::GET || !request.headers().contains_key(LIVE) {
         return next.run(request).await;
     }
-    let last = shared.last(Asked::of(&request));
+    let Some(last) = shared.last(Asked::of(&request)) else { return next.run(request).await };
     let mut last = last.lock().await;
     if let Some(made) = last.as_ref().filter(|made| made.is_fresh()) {
         return made.clone().into_response();
     }
-    let (parts, body) = next.run(request).await.into_parts();
-    match Limited::new(body, MAX_BYTES).collect().await {
-        Ok(body) => {
-            let made = Made { at: Instant::now(), status: parts.status, headers: parts.headers, body: body.to_bytes() };
-            last.insert(made).clone().into_response()
-        }
-        Err(_) => (StatusCode::INSUFFICIENT_STORAGE, Body::empty()).into_response(),
+    let response = next.run(request).await;
+    if response.body().size_hint().exact().is_none_or(|bytes| bytes > MAX_BYTES) {
+        *last = None;
+        return response;
     }
+    let (parts, body) = response.into_parts();
+    // A page of a known length is whole in memory.
+    let Ok(body) = body.collect().await else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    let made = Made { at: Instant::now(), status: parts.status, headers: parts.headers, body: body.to_bytes() };
+    last.insert(made).clone().into_response()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use axum::{Router, middleware::from_fn_with_state, routing::get};
+    use axum::{Router, body::Body, middleware::from_fn_with_state, routing::get};
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
 
@@ -139,6 +147,26 @@ mod tests {
         assert_eq!(ask(&site, "/page?n=2", &live).await, "2", "another page");
         assert_eq!(ask(&site, "/page", &[("jobbers-live", "1"), ("cookie", "b")]).await, "3", "another caller");
         assert_eq!(ask(&site, "/page", &[("cookie", "a")]).await, "4", "a page that a person opens");
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_bounded_and_all_are_answered() {
+        let page = async |query: axum::extract::RawQuery| {
+            let is_long = query.0.as_deref() == Some("long");
+            "x".repeat(if is_long { 2 * 1024 * 1024 } else { 1_000 })
+        };
+        let shared = Arc::<Shared>::default();
+        let site = Router::new().route("/page", get(page)).layer(from_fn_with_state(Arc::clone(&shared), around));
+        let live = ("jobbers-live", "1");
+        assert_eq!(ask(&site, "/page?long", &[live]).await.len(), 2 * 1024 * 1024);
+        for caller in 0..3 * MOST {
+            assert_eq!(ask(&site, "/page", &[live, ("cookie", &caller.to_string())]).await.len(), 1_000);
+        }
+        let kept: Vec<Last> = shared.0.lock().values().cloned().collect();
+        assert!(kept.len() <= MOST, "{}", kept.len());
+        for page in kept {
+            assert!(page.lock().await.as_ref().is_none_or(|made| made.body.len() as u64 <= MAX_BYTES));
+        }
     }
 
     #[test]
