@@ -283,6 +283,28 @@ mod tests {
                 json!([{"a": 1}]),
             ),
             (
+                json!({
+                    "$defs": {"x": {"pattern": "^(?=a)"}},
+                    "type": "object",
+                    "if": {"allOf": [true], "unevaluatedProperties": false},
+                    "then": {"required": ["a"]},
+                    "else": {"$ref": "#/$defs/x"},
+                }),
+                "/$defs/x/pattern",
+                json!([1]),
+                json!([{"b": null}]),
+            ),
+            (
+                json!({
+                    "$defs": {"x": {"pattern": "^(?=a)"}},
+                    "allOf": [{"not": {"prefixItems": [{"$comment": "x"}], "unevaluatedItems": false}}, {"$ref": "#/$defs/x"}],
+                    "type": "array",
+                }),
+                "/$defs/x/pattern",
+                json!([1]),
+                json!([[1, 2]]),
+            ),
+            (
                 json!({"properties": {"a": {"$ref": "#none"}, "b": {"type": "null"}}}),
                 "/properties/a/$ref",
                 json!([{"b": 1}]),

@@ -251,13 +251,24 @@ fn remove(fields: &mut Map<String, Value>, keyword: &str) -> bool {
     true
 }
 
+fn is_unevaluated(keyword: &str) -> bool {
+    matches!(keyword, "unevaluatedProperties" | "unevaluatedItems")
+}
+
+/// Whether a schema refuses less once references lead to a looser one and all that is unevaluated is taken.
+fn becomes_looser(schema: &Value) -> bool {
+    let mut is_it = !references(schema, |_| true).is_empty();
+    walk(schema, &mut Vec::new(), &mut |keyword, _, _| is_it |= is_unevaluated(keyword));
+    is_it
+}
+
 /// Takes out all that a looser schema behind a reference could make stricter.
 fn loosen_references(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             fields.retain(|keyword, value| {
-                let is_risky = TURNED_ROUND.contains(&keyword.as_str()) && !references(value, |_| true).is_empty();
-                !is_risky && !keyword.starts_with("unevaluated")
+                let is_risky = TURNED_ROUND.contains(&keyword.as_str()) && becomes_looser(value);
+                !is_risky && !is_unevaluated(keyword)
             });
             fields
                 .iter_mut()
