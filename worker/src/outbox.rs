@@ -35,8 +35,7 @@ CREATE TABLE jobbers_outbox (
     place bigint NOT NULL AUTO_INCREMENT UNIQUE,
     id varchar(255) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,
     submission longtext NOT NULL,
-    problem text,
-    INDEX jobbers_outbox_place (place)
+    problem text
 );
 ";
 /// Creates the table in SQLite.

@@ -253,27 +253,3 @@ async fn raw_bytes(bytes: Raw) -> Result<(), TaskError> {
     drop(bytes);
     Ok(())
 }
-
-/// Prints how many rows a second go from an SQLite table into an SQLite store: `cargo nextest run --release … --run-ignored all
-/// --no-capture`.
-#[tokio::test]
-#[ignore = "it measures"]
-async fn the_relay_s_pace() {
-    const ROWS: u64 = 100_000;
-    let folder = tempfile::tempdir().unwrap();
-    let (shop, bench) = (Shop::new(), bench().await);
-    let client = Client::open(&format!("sqlite://{}", folder.path().join("tasks.db").display())).await.unwrap();
-    shop.execute("BEGIN");
-    for order in 0..ROWS {
-        let row = row(&bench, order);
-        let row = (row.id, row.submission);
-        let statement = "INSERT INTO jobbers_outbox (id, submission) VALUES (?1, ?2)";
-        shop.database.lock().execute(statement, row).unwrap();
-    }
-    shop.execute("COMMIT");
-    let relay = Relay::new(shop.clone(), client.clone());
-    let began = std::time::Instant::now();
-    while relay.move_some().await.unwrap().stored > 0 {}
-    let took = began.elapsed();
-    println!("{ROWS} rows in {took:?}: {:.0} a second", ROWS as f64 / took.as_secs_f64());
-}
