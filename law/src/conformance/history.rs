@@ -63,7 +63,7 @@ pub async fn the_sums_over_an_hour_are_the_counts_of_what_happened(f: Fixture) {
     assert_eq!(sum(&slots(&f, "default", Grain::Hour).await), expected);
     f.advance(HOUR);
     let completed = f.claim(10).await;
-    assert_eq!(completed.len(), 4, "c, d, e, and the one that was due");
+    assert_eq!(completed.len(), 4, "c, d, e and the due task");
     for task in &completed {
         f.settle(task, DONE).await;
     }

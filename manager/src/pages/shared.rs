@@ -78,7 +78,7 @@ type Last = Arc<AsyncMutex<Option<Made>>>;
 pub(super) struct Shared(Mutex<HashMap<Asked, Last>>);
 
 impl Shared {
-    /// The last page of one who asks; `None` if there is no room for another.
+    /// The last page of one who asks; `None` when as many are kept as may be.
     fn last(&self, asked: Asked) -> Option<Last> {
         let mut pages = self.0.lock();
         if !pages.contains_key(&asked) {
