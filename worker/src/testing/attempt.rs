@@ -36,7 +36,7 @@ use crate::{
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn main() -> Result<(), TaskError> {
 /// let second = TestAttempt::of(&import).attempt(2).label("tenant", "acme").checkpoint(&1);
 /// assert_eq!(second.run(vec![7, 8, 9]).await?, "acme: 2 rows at attempt 2");
 /// # Ok(())

@@ -111,7 +111,7 @@ impl TestBench {
     /// let bench = TestBench::new().await?;
     /// mail.with("ada@example.org".to_owned()).label("tenant", "acme").concurrency_key("acme").submit(bench.client()).await?;
     /// mail.delay(bench.client(), "bob@example.org".to_owned()).await?;
-    /// let found = bench.assert_enqueued_with(&mail, |mail| mail.label("tenant") == Some("acme")).await;
+    /// let found = bench.assert_enqueued_with(&mail, |one| one.label("tenant") == Some("acme")).await;
     /// assert_eq!((found.parameters.as_str(), found.queue.as_str()), ("ada@example.org", "default"));
     /// assert_eq!(found.concurrency_key.as_deref(), Some("acme"));
     /// # Ok(())

@@ -32,12 +32,18 @@ pub const LEASE: Duration = DEFAULT_LEASE;
 ///
 /// impl Cards {
 ///     async fn charge(&self, key: &str) {
-///         let mut charged = self.charged.lock().unwrap();
-///         if !charged.contains(&key.to_owned()) {
-///             charged.push(key.to_owned());
-///             drop(charged);
+///         if self.is_new(key) {
 ///             self.faults.crash().await;
 ///         }
+///     }
+///
+///     fn is_new(&self, key: &str) -> bool {
+///         let mut charged = self.charged.lock().unwrap();
+///         let new = !charged.iter().any(|known| known == key);
+///         if new {
+///             charged.push(key.to_owned());
+///         }
+///         new
 ///     }
 /// }
 ///
