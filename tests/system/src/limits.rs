@@ -72,10 +72,9 @@ async fn a_rate_holds_over_four_workers(kind: Kind) {
     let mut times: Vec<i64> = stack.effects.all().into_iter().map(|effect| effect.at).collect();
     times.sort_unstable();
     let rates = rates(&times);
-    let is_held = |rate: &usize| (RATE - RATE / 20..=RATE + RATE / 20).contains(rate);
-    let held = rates.iter().filter(|rate| is_held(rate)).count();
-    // A machine that stalls for a moment takes a second or two; what is wrong with the limit takes more.
-    assert!(held * 4 >= rates.len() * 3, "tasks in each second: {rates:?}");
+    // All seconds together: one in which the machine stalls is made up for by the next, within what the limit takes at once.
+    let ran = rates.iter().sum::<usize>();
+    assert!((ran * 20).abs_diff(RATE * rates.len() * 20) <= RATE * rates.len(), "tasks in each second: {rates:?}");
     assert_eq!(too_many(&times), None, "tasks in each second: {rates:?}");
     // The books would show a burst.
     let burst: Vec<i64> = times.iter().copied().chain((0..200).map(|n| times[500] + n)).collect();
