@@ -83,6 +83,11 @@ pub struct Group<R> {
 }
 
 /// What a chain or a group is made of: a submission, or a chain.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no part of a workflow",
+    label = "a part is a submission or a chain",
+    note = "write `task.with(parameters)`, and `task.with(NoParameters)` for a task that takes none"
+)]
 pub trait Part {
     /// The type of its last task's result.
     type Output;
@@ -92,6 +97,12 @@ pub trait Part {
 }
 
 /// What comes after tasks whose result is an `I`: a task that takes an `I`, a task without parameters, a submission, or a chain.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not take `{I}`, the result of what comes before it",
+    label = "takes other parameters than `{I}`",
+    note = "what follows takes that result as its parameters, or takes none: `&task`, a submission, or a chain",
+    note = "a task that takes the result among other parameters follows by `.then_with(|result| task.with(…))`"
+)]
 pub trait Next<I> {
     /// The type of its last task's result.
     type Output;

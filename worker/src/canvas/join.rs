@@ -17,6 +17,11 @@ pub struct Joined<T> {
 }
 
 /// A tuple of two to six submissions or chains.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tuple of parts of a workflow",
+    label = "two to six submissions or chains, in parentheses",
+    note = "for parts with results of one type, and for more than six of them, write `group(parts)`"
+)]
 pub trait Parts {
     /// A tuple of the [`ResultOf`] of each.
     type Results;
