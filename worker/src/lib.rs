@@ -133,6 +133,29 @@ pub mod policy {
     };
 }
 
+/// The types of queues and roles, to make them by a client's [`Engine`], as a program's setup and its tests do.
+///
+/// ```
+/// use jobbers_worker::{prelude::*, queues::{PutMode, QueueConfig}};
+///
+/// /// A queue in which one task of each key runs at a time.
+/// async fn make_mail_queue(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+///     if let Some(engine) = client.engine() {
+///         let mail = QueueConfig { max_concurrent_per_key: Some(1), ..QueueConfig::new("mail".parse()?) };
+///         engine.put_queue(mail, PutMode::Upsert).await?;
+///     }
+///     Ok(())
+/// }
+/// ```
+pub mod queues {
+    pub use jobbers_common::{
+        engine::PutMode,
+        gate::GateLimits,
+        queue::{QueueConfig, QueueOrder, Retention, RoleConfig},
+        rate::RateLimit,
+    };
+}
+
 /// What `#[task]` expands to. Not for direct use.
 #[doc(hidden)]
 pub mod macro_support {
