@@ -7,14 +7,12 @@ local function note_history(queue, counts, time, tasks, minute)
   minute = minute or math.floor(now / 60000000)
   local key, hour = queue .. 'm', math.floor(minute / 60)
   local slot = @history.first_slot + minute % @history.slots * @history.slot_words
-  local command, last = { 'BITFIELD', key, 'GET', 'u32', '#0', 'GET', 'u32', '#' .. slot }, 8
-  for i = 1, #counts, 2 do
+  local command, last = { 'BITFIELD', key, 'GET', 'u32', '#0', 'GET', 'u32', '#' .. slot,
+    'INCRBY', 'u32', '#' .. (time or slot + counts[1]), time and tasks or counts[2] }, 12
+  for i = time and 1 or 3, #counts, 2 do
     command[last + 1], command[last + 2] = 'INCRBY', 'u32'
     command[last + 3], command[last + 4] = '#' .. slot + counts[i], counts[i + 1]
     last = last + 4
-  end
-  if time then
-    command[last + 1], command[last + 2], command[last + 3], command[last + 4] = 'INCRBY', 'u32', '#' .. time, tasks
   end
   local known_hour, known_minute = unpack(call(unpack(command)))
   if known_hour ~= hour or known_minute ~= minute then
