@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     active, apply, audit, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain,
-    export, import, keys, list, man, queues, ready, registry, resubmit, roles, routes, scheduled, schedules, signal,
-    status, submit, top, up, workers, workflow,
+    export, import, keys, list, man, outbox, queues, ready, registry, resubmit, roles, routes, scheduled, schedules,
+    signal, status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -129,6 +129,8 @@ pub enum Command {
     Complete(complete::Args),
     /// Print completions for a shell
     Completions(completions::Args),
+    /// Print the table for submissions in your own database's transactions
+    Outbox(outbox::Args),
     /// Write the manual as man pages
     Man(man::Args),
 }

@@ -23,6 +23,7 @@ pub mod import;
 pub mod keys;
 pub mod list;
 pub mod man;
+pub mod outbox;
 pub mod pages;
 mod parameters;
 pub mod queues;

@@ -84,6 +84,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
         Command::Complete(args) => commands::complete::run(&args, Cli::command()).await,
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Outbox(args) => commands::outbox::run(&args),
         Command::Man(args) => commands::man::run(&args, Cli::command()),
     };
     match done {

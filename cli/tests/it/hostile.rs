@@ -81,6 +81,7 @@ const SILENT: &[&str] = &[
     "bench",
     "completions",
     "man",
+    "outbox",
     "signal",
     "depend",
     "export",

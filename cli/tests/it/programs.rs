@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     hostile::call,
-    jobbers::{Service, Up, program, run_in},
+    jobbers::{Service, Up, program, run, run_in},
 };
 
 /// A line of a JSON log.
@@ -108,6 +108,21 @@ fn the_manual_has_a_page_for_each_command() {
     assert!(page("jobbers-dlq-resubmit.1").contains("\\-\\-dry\\-run"));
     std::fs::write(folder.path().join("file"), "").unwrap();
     run_in(folder.path(), &["man", "file"]).fails(69, "can't write to file");
+}
+
+#[test]
+fn the_table_of_an_outbox_is_printed_for_each_database() {
+    let print = |database: &str| run(&["outbox", "create", "--for", database]);
+    for (database, place) in [
+        ("postgres", "place bigint GENERATED ALWAYS AS IDENTITY"),
+        ("mysql", "place bigint NOT NULL AUTO_INCREMENT"),
+        ("sqlite", "place integer PRIMARY KEY AUTOINCREMENT"),
+    ] {
+        let printed = print(database).ok().out;
+        assert!(printed.starts_with("CREATE TABLE jobbers_outbox (\n") && printed.contains(place), "{printed}");
+        assert!(printed.ends_with(";\n") && !printed.ends_with("\n\n"), "{printed:?}");
+    }
+    print("oracle").fails(2, "possible values: postgres, mysql, sqlite");
 }
 
 #[test]

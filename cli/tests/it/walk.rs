@@ -7,7 +7,7 @@ use jobbers_test_support::collector::Collector;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 26] = [
+const FOLLOWED: [&str; 27] = [
     "README.md",
     "docs/guides/any-language.md",
     "docs/guides/audit.md",
@@ -29,6 +29,7 @@ const FOLLOWED: [&str; 26] = [
     "docs/guides/schedules.md",
     "docs/guides/taskstore.md",
     "docs/guides/telemetry.md",
+    "docs/guides/transactions.md",
     "docs/guides/unique-tasks.md",
     "docs/guides/workflows.md",
     "docs/reference/cli.md",
@@ -138,6 +139,13 @@ fn a_manager_asks_for_keys_as_printed() {
     let listed = session.told("jobbers keys list");
     assert!(listed.contains("ops") && listed.contains("admin") && listed.contains("valid"), "{listed}");
     assert!(session.told("jobbers keys create ci").starts_with("jb_"));
+}
+
+#[test]
+fn the_table_of_an_outbox_is_printed_as_the_guide_shows_it() {
+    let session = follow("docs/guides/transactions.md", &[]);
+    let (printed, guide) = (session.told("jobbers outbox create"), workspace().join("docs/guides/transactions.md"));
+    assert!(printed.starts_with("CREATE TABLE") && fs::read_to_string(guide).unwrap().contains(printed), "{printed}");
 }
 
 #[test]
