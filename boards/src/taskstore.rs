@@ -29,10 +29,10 @@ mod encoding;
 mod front;
 mod id;
 mod list;
-mod look;
 mod part;
 mod refusal;
 mod request;
+mod show;
 mod update;
 
 pub use self::dialect::Unit;
@@ -58,15 +58,15 @@ pub fn router<S: Clone + Send + Sync + 'static>(
 ) -> Router<S> {
     let front = Front { boards, board: board(), unit, max_data_bytes, memory };
     Router::new()
-        .route("/groups", get(look::groups))
+        .route("/groups", get(show::groups))
         // The Go client asks for the groups here.
-        .route("/group", get(look::groups))
-        .route("/group/", get(look::no_group))
+        .route("/group", get(show::groups))
+        .route("/group/", get(show::no_group))
         .route("/group/{*group}", get(list::group))
-        .route("/task/", get(look::no_task))
-        .route("/task/{id}", get(look::task))
-        .route("/tasks/", get(look::no_task))
-        .route("/tasks/{ids}", get(look::tasks))
+        .route("/task/", get(show::no_task))
+        .route("/task/{id}", get(show::task))
+        .route("/tasks/", get(show::no_task))
+        .route("/tasks/{ids}", get(show::tasks))
         .route("/update", post(update::update))
         .route("/claim", post(claim::claim))
         .fallback(unknown_path)

@@ -15,7 +15,7 @@ use jobbers_archive::Examined;
 use jobbers_common::{
     engine::{
         AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result, boards::Boards,
-        look::first_queues,
+        reads::first_queues,
     },
     limits::MAX_BATCH,
     name::{DutyName, RoleName, WorkerId},

@@ -18,18 +18,18 @@ pub mod audit;
 pub mod audit_log;
 pub mod backup;
 pub mod boards;
-pub mod dead;
 mod due;
 pub mod duty;
 pub(crate) mod error;
 mod halves;
-pub mod keep;
+pub mod letters;
 mod limit;
-pub mod look;
 pub mod parents;
+pub mod reads;
 pub mod schedules;
 pub mod sealed;
 pub mod submit;
+pub mod upkeep;
 pub mod verbs;
 pub mod work;
 pub mod workflows;
@@ -37,17 +37,17 @@ pub mod workflows;
 pub use self::{
     audit::{AuditRequest, Audited, Finding, Flaw},
     audit_log::{LoggedChange, LoggedChanges, LoggedKey},
-    dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     due::Due,
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error, Result},
-    keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
-    look::{
+    letters::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
+    parents::{Parent, Parents, ParentsRequest},
+    reads::{
         Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter, Trouble,
     },
-    parents::{Parent, Parents, ParentsRequest},
     schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
+    upkeep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
     verbs::{
         Access, AuditLog, Claims, Duties, Letters, Queues, Schedules, Settings, Tasks, Upkeep, Waiting, Workers,
         Workflows,

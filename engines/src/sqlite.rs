@@ -58,7 +58,7 @@ pub struct SqliteEngine {
 }
 
 /// A verb that only reads, and leaves its result elsewhere.
-type Look = Box<dyn FnMut(&View<'_>) -> Result<()> + Send>;
+type ReadVerb = Box<dyn FnMut(&View<'_>) -> Result<()> + Send>;
 
 impl SqliteEngine {
     /// Runs a verb that only reads.
@@ -73,11 +73,11 @@ impl SqliteEngine {
             filled.put(verb(view)?);
             Ok(())
         };
-        self.look(Box::new(verb)).await?;
+        self.run_reading(Box::new(verb)).await?;
         result.take()
     }
 
-    async fn look(&self, mut verb: Look) -> Result<()> {
+    async fn run_reading(&self, mut verb: ReadVerb) -> Result<()> {
         match &self.readers {
             Some(readers) => readers.run(move |view| verb(view)).await,
             None => self.writer.run(1, move |step| verb(&step.view()?)).await,

@@ -12,25 +12,25 @@ use jobbers_common::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-mod arrange;
 mod audit;
 mod audit_log;
 mod backup;
 mod board;
 mod boards;
-mod dead;
 mod dependency;
 mod engine;
 mod gates;
 mod history;
-mod keep;
-mod look;
+mod letters;
 mod parents;
+mod reads;
 mod records;
 mod schedules;
+mod settings;
 mod state;
 mod submit;
 mod unique;
+mod upkeep;
 mod work;
 mod workflows;
 

@@ -72,9 +72,9 @@ struct Head;
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
         // A task may be called `cancel`, which is also the path of an operation.
-        .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_so))
-        .route("/tasks/delete", axum::routing::get(tasks::look::get_task_named_so))
-        .route("/tasks/statuses", axum::routing::get(tasks::look::get_task_named_so));
+        .route("/tasks/cancel", axum::routing::get(tasks::show::get_task_named_so))
+        .route("/tasks/delete", axum::routing::get(tasks::show::get_task_named_so))
+        .route("/tasks/statuses", axum::routing::get(tasks::show::get_task_named_so));
     let mut routes = operations().into_iter().fold(head, OpenApiRouter::routes);
     examples::add_to(routes.get_openapi_mut());
     described::add_to(routes.get_openapi_mut());
@@ -83,13 +83,13 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 
 fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
     vec![
-        routes!(tasks::submit::submit, tasks::look::list),
+        routes!(tasks::submit::submit, tasks::show::list),
         routes!(tasks::cancel::cancel_many),
         routes!(tasks::delete::delete_many),
         routes!(tasks::statuses::statuses),
-        routes!(tasks::look::get_task),
+        routes!(tasks::show::get_task),
         routes!(tasks::events::events),
-        routes!(tasks::look::predecessors),
+        routes!(tasks::show::predecessors),
         routes!(tasks::cancel::cancel_one),
         routes!(tasks::resubmit::resubmit),
         routes!(tasks::signal::signal),

@@ -162,7 +162,7 @@ mod tests {
     use bytes::Bytes;
     use jobbers_common::engine::{Queues, Tasks};
     use jobbers_common::{
-        engine::{OnConflict, PutMode, Submit, look::first_queues},
+        engine::{OnConflict, PutMode, Submit, reads::first_queues},
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         queue::{QueueConfig, Retention},

@@ -263,7 +263,7 @@ fn completed(attempt: &Attempt, result: Option<Payload>) -> Outcome {
 
 fn failed(attempt: &Attempt, function: &dyn AnyTask, end: End) -> Outcome {
     let (policy, task) = (&attempt.policy, &attempt.task);
-    let told = |kind, Reason { kind: error_kind, message, .. }| AttemptFailure::new(kind, message).of(error_kind);
+    let failure_of = |kind, Reason { kind: error_kind, message, .. }| AttemptFailure::new(kind, message).of(error_kind);
     let missing_state = match &end {
         End::Answered(Err(error)) => error.reason().and_then(Reason::missing_state),
         _ => None,
@@ -273,12 +273,12 @@ fn failed(attempt: &Attempt, function: &dyn AnyTask, end: End) -> Outcome {
     }
     let (verdict, failure) = match end {
         End::Answered(Err(TaskError::Cancelled)) => return Outcome::Cancelled,
-        End::Answered(Err(TaskError::Retry(reason))) => (Verdict::Retry, told(FailureKind::Error, reason)),
+        End::Answered(Err(TaskError::Retry(reason))) => (Verdict::Retry, failure_of(FailureKind::Error, reason)),
         End::Answered(Err(TaskError::RetryAfter(delay, reason))) => {
-            (Verdict::RetryAfter(delay), told(FailureKind::Error, reason))
+            (Verdict::RetryAfter(delay), failure_of(FailureKind::Error, reason))
         }
-        End::Answered(Err(TaskError::Fatal(reason))) => (Verdict::Fatal, told(FailureKind::Fatal, reason)),
-        End::Answered(Err(TaskError::Aborted(reason))) => (Verdict::Aborted, told(FailureKind::Fatal, reason)),
+        End::Answered(Err(TaskError::Fatal(reason))) => (Verdict::Fatal, failure_of(FailureKind::Fatal, reason)),
+        End::Answered(Err(TaskError::Aborted(reason))) => (Verdict::Aborted, failure_of(FailureKind::Fatal, reason)),
         End::Panicked(failure) => (Verdict::Retry, failure),
         End::TimedOut => {
             let message = format!("ran longer than {}", duration::format(policy.timeout.unwrap_or_default()));

@@ -116,7 +116,7 @@ impl Renewal {
                 self.meters.lost.add(lost);
                 for (attempt, answer) in batch.iter().zip(answers) {
                     attempt.confirm_news();
-                    heed(attempt, answer, sent);
+                    apply_answer(attempt, answer, sent);
                 }
                 return Ok(());
             }
@@ -147,7 +147,7 @@ impl Renewal {
     }
 }
 
-fn heed(attempt: &Attempt, answer: ExtendAnswer, sent: Instant) {
+fn apply_answer(attempt: &Attempt, answer: ExtendAnswer, sent: Instant) {
     match answer {
         ExtendAnswer::Extended { cancel_requested } => {
             attempt.renewed(sent);

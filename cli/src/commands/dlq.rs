@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use crate::failure::Failure;
 
 mod change;
-mod look;
 mod operations;
 mod selection;
+mod show;
 
 /// Flags of `jobbers dlq`.
 #[derive(Debug, clap::Args)]
@@ -22,11 +22,11 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// List dead letters, the latest first
-    List(look::List),
+    List(show::List),
     /// Show all that is known of one: its task, and every failure
-    Show(look::Show),
+    Show(show::Show),
     /// Count them by queue, task and cause
-    Stats(look::Stats),
+    Stats(show::Stats),
     /// Send some again, after a look at how many they are
     Resubmit(change::Resubmit),
     /// List the operations that send some again, the latest first
@@ -43,9 +43,9 @@ enum Action {
 /// When the manager can't be asked or refuses.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.action {
-        Action::List(args) => look::list(&args).await,
-        Action::Show(args) => look::show(&args).await,
-        Action::Stats(args) => look::stats(&args).await,
+        Action::List(args) => show::list(&args).await,
+        Action::Show(args) => show::show(&args).await,
+        Action::Stats(args) => show::stats(&args).await,
         Action::Resubmit(args) => change::resubmit(&args).await,
         Action::Operations(args) => operations::list(&args).await,
         Action::Cancel(args) => change::cancel(&args).await,

@@ -48,7 +48,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let opened = jobbers_engines::open(url, OpenOptions::existing()).await;
     let engine = match opened {
         Ok(engine) => engine,
-        Err(Error::Corrupt(why)) => return tell(args, &Report::of_damaged(&why, archive)),
+        Err(Error::Corrupt(why)) => return print_report(args, &Report::of_damaged(&why, archive)),
         Err(error) => return Err(cant_open(url, &error)),
     };
     let bar = ProgressBar::new_spinner();
@@ -56,10 +56,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let here = site.as_ref().map(|site| site.manager.as_str());
     let examined = doctor::examine(&engine, here, archive, watch).await;
     bar.finish_and_clear();
-    tell(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
+    print_report(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
 }
 
-fn tell(args: &Args, report: &Report) -> Result<ExitCode, Failure> {
+fn print_report(args: &Args, report: &Report) -> Result<ExitCode, Failure> {
     if args.json {
         let text = serde_json::to_vec(report).map_err(|error| Failure::Unavailable(error.to_string()))?;
         output::document(&text)?;

@@ -81,7 +81,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             Failure::Unavailable(format!("the journal {} can't be written: {error}", args.output.display()))
         })?
     };
-    output::note(format!("exported {}", told(&counts)));
+    output::note(format!("exported {}", counts_in_words(&counts)));
     if unreadable > 0 {
         let letters = output::count(unreadable as u64, "record");
         output::note(format!("left out: {letters} on the store's outbox that can't be read"));
@@ -127,7 +127,8 @@ async fn write_file(engine: &Arc<dyn Engine>, archive: Option<&Path>, path: &Pat
 }
 
 /// `3 tasks, 1 queue`.
-pub(super) fn told(counts: &Counts) -> String {
-    let told: Vec<String> = counts.iter().map(|(kind, count)| output::count(*count, &kind.replace('_', " "))).collect();
-    if told.is_empty() { "nothing".to_owned() } else { told.join(", ") }
+pub(super) fn counts_in_words(counts: &Counts) -> String {
+    let words: Vec<String> =
+        counts.iter().map(|(kind, count)| output::count(*count, &kind.replace('_', " "))).collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }

@@ -16,7 +16,7 @@ use jobbers_process::{
     exit,
 };
 
-use super::export::{ArchiveArgs, told};
+use super::export::{ArchiveArgs, counts_in_words};
 use crate::{
     failure::Failure,
     journal::{
@@ -67,7 +67,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         "the journal of {} from a {} store is whole: {}",
         journal.header.exported_at,
         journal.header.engine,
-        told(&journal.counts)
+        counts_in_words(&journal.counts)
     ));
     let engine = jobbers_engines::open(url, OpenOptions::default()).await.map_err(|error| cant_open(url, &error))?;
     let archive = open_archive(args, &journal, url)?;
@@ -80,7 +80,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     change.end(Ok(outcome(imported.as_ref().ok()))).await.map_err(unlogged)?;
     let report = imported.map_err(|error| Failure::Unavailable(format!("{error}; run the import again")))?;
-    tell(&report)?;
+    print_report(&report)?;
     Ok(if report.count_conflicts() == 0 { exit::OK } else { exit::FAILURE.into() })
 }
 
@@ -116,7 +116,7 @@ fn open_archive(args: &Args, journal: &Journal, url: &str) -> Result<Option<Arch
     opened.map(Some).map_err(|error| Failure::Unavailable(error.to_string()))
 }
 
-fn tell(report: &Report) -> Result<(), Failure> {
+fn print_report(report: &Report) -> Result<(), Failure> {
     let mut table = output::table_of(&["KIND", "STORED", "ALREADY THERE", "CONFLICTS"]);
     for (kind, Tally { stored, already, conflicts }) in &report.tallies {
         let numbers = [stored, already, conflicts].map(|count| output::number(output::thousands(*count)));

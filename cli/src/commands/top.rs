@@ -10,7 +10,7 @@ use crate::{
     commands::up::on_signals,
     failure::Failure,
     output,
-    top::{keys::Keys, screen::Screen, snapshot, state::State, steer::Wish},
+    top::{keys::Keys, screen::Screen, snapshot, state::State, steer::Command},
 };
 
 const AFTER_HELP: &str = "\
@@ -90,9 +90,9 @@ async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
         tokio::select! {
             () = shutdown.drain.cancelled() => return Ok(()),
             key = keys.next() => match key.map(|key| state.press(key)) {
-                None | Some(Some(Wish::Leave)) => return Ok(()),
-                Some(Some(Wish::Look)) => due.reset_immediately(),
-                Some(Some(Wish::Make(change))) => {
+                None | Some(Some(Command::Leave)) => return Ok(()),
+                Some(Some(Command::Look)) => due.reset_immediately(),
+                Some(Some(Command::Make(change))) => {
                     // A key press gives up the wait here too; the manager may still make the change.
                     state.steer.answer = Some(tokio::select! {
                         made = change.make(client) => made.unwrap_or_else(|failure| failure.to_string()),

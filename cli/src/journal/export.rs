@@ -17,7 +17,7 @@ use jobbers_common::{
     engine::{
         Engine, ListRequest, RunQuery, TaskFilter,
         boards::{Boards, ListTasks, Take, TakeOrder},
-        look::first_queues,
+        reads::first_queues,
     },
     lifecycle::Status,
     limits::MAX_BATCH,

@@ -5,27 +5,27 @@ use super::{
     keys::Key,
     place::{List, Place},
     state::State,
-    steer::Wish,
+    steer::Command,
 };
 
 impl State {
     /// Does what a key says.
-    pub(crate) fn press(&mut self, key: Key) -> Option<Wish> {
+    pub(crate) fn press(&mut self, key: Key) -> Option<Command> {
         match key {
-            Key::Interrupt => return Some(Wish::Leave),
+            Key::Interrupt => return Some(Command::Leave),
             Key::Resized => return None,
             _ => {}
         }
         self.steer.answer = None;
         if let Some(asked) = self.steer.asked.take() {
-            return (key == Key::Char('y')).then_some(Wish::Make(asked));
+            return (key == Key::Char('y')).then_some(Command::Make(asked));
         }
         if self.steer.is_typing {
             self.steer.type_into_filter(key);
             return None;
         }
         match key {
-            Key::Char('q') => return Some(Wish::Leave),
+            Key::Char('q') => return Some(Command::Leave),
             Key::Escape | Key::Backspace => return self.steer.back(),
             Key::Enter => return self.open(),
             Key::Up | Key::Char('k') => self.select(-1),
@@ -57,7 +57,7 @@ impl State {
         };
     }
 
-    fn open(&mut self) -> Option<Wish> {
+    fn open(&mut self) -> Option<Command> {
         let (list, row) = self.selected()?;
         self.held = false;
         Some(self.steer.go(match list {
@@ -118,7 +118,7 @@ mod tests {
         state
     }
 
-    fn press(state: &mut State, keys: &str) -> Option<Wish> {
+    fn press(state: &mut State, keys: &str) -> Option<Command> {
         let key = |char| match char {
             '⇥' => Key::Tab,
             '⏎' => Key::Enter,
@@ -153,18 +153,18 @@ mod tests {
     #[test]
     fn a_place_is_opened_and_left_by_the_same_way() {
         let mut state = state();
-        assert_eq!(press(&mut state, "⏎"), Some(Wish::Look));
+        assert_eq!(press(&mut state, "⏎"), Some(Command::Look));
         assert_eq!(state.steer.place(), &Place::Queue("mail".to_owned()));
         if let Some(now) = &mut state.now {
             now.inside = Some(Inside::Tasks(vec![failed("no")], false));
         }
-        assert_eq!(press(&mut state, "⏎"), Some(Wish::Look));
+        assert_eq!(press(&mut state, "⏎"), Some(Command::Look));
         assert_eq!(state.steer.place(), &Place::Task("order/7".to_owned()));
-        assert_eq!(press(&mut state, "⎋"), Some(Wish::Look));
-        assert_eq!(press(&mut state, "⎋"), Some(Wish::Look));
+        assert_eq!(press(&mut state, "⎋"), Some(Command::Look));
+        assert_eq!(press(&mut state, "⎋"), Some(Command::Look));
         assert_eq!(state.steer.place(), &Place::Overview);
-        assert_eq!(press(&mut state, "⎋"), Some(Wish::Leave));
-        assert_eq!(press(&mut state, "⇥⏎"), Some(Wish::Look));
+        assert_eq!(press(&mut state, "⎋"), Some(Command::Leave));
+        assert_eq!(press(&mut state, "⇥⏎"), Some(Command::Look));
         assert_eq!(state.steer.place(), &Place::Worker("w-1".to_owned()));
     }
 
@@ -187,12 +187,12 @@ mod tests {
         let pause = Change::PauseQueue("mail".to_owned());
         assert_eq!(asked(&mut state, "p"), Some(pause.clone()));
         assert_eq!((press(&mut state, "n"), state.steer.asked.clone()), (None, None));
-        assert_eq!(press(&mut state, "py"), Some(Wish::Make(pause)));
+        assert_eq!(press(&mut state, "py"), Some(Command::Make(pause)));
         assert_eq!(asked(&mut state, "r"), None, "a queue is not sent again");
         assert_eq!(asked(&mut state, "⇥d"), Some(Change::DrainWorker("w-1".to_owned())));
         assert_eq!(asked(&mut state, "n⇥r"), Some(Change::Resubmit("order/7".to_owned())));
-        assert_eq!(press(&mut state, "n⏎"), Some(Wish::Look));
+        assert_eq!(press(&mut state, "n⏎"), Some(Command::Look));
         assert_eq!(asked(&mut state, "c"), Some(Change::Cancel("order/7".to_owned())));
-        assert_eq!(state.press(Key::Interrupt), Some(Wish::Leave), "whatever is asked");
+        assert_eq!(state.press(Key::Interrupt), Some(Command::Leave), "whatever is asked");
     }
 }

@@ -10,7 +10,7 @@ use super::{
 
 /// What the program does after a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum Command {
     Leave,
     /// Ask the manager at once, because the place is another.
     Look,
@@ -76,24 +76,24 @@ impl Steer {
         found.or(if rows.is_empty() { None } else { Some(0) })
     }
 
-    pub(super) fn go(&mut self, place: Place) -> Wish {
+    pub(super) fn go(&mut self, place: Place) -> Command {
         self.places.push(place);
         self.filter.clear();
         self.selected.remove(&List::Tasks);
-        Wish::Look
+        Command::Look
     }
 
     /// Back by one step: out of the filter, out of the place, out of the program.
-    pub(super) fn back(&mut self) -> Option<Wish> {
+    pub(super) fn back(&mut self) -> Option<Command> {
         if !self.filter.is_empty() {
             self.filter.clear();
             return None;
         }
         if self.places.len() == 1 {
-            return Some(Wish::Leave);
+            return Some(Command::Leave);
         }
         self.places.pop();
-        Some(Wish::Look)
+        Some(Command::Look)
     }
 
     pub(super) fn type_into_filter(&mut self, key: Key) {

@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use crate::{
     engine::{
         error::{Error, Result},
-        keep::{LostTask, Reclaimed},
+        upkeep::{LostTask, Reclaimed},
     },
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM, MAX_REFUSALS_PER_CLAIM},

@@ -4,7 +4,7 @@ use jobbers_common::{
     engine::{
         Error, LoggedChange, LoggedChanges, LoggedKey, Result,
         audit_log::{validate_forget, validate_record},
-        look::validate_limit,
+        reads::validate_limit,
     },
     limits::{LOGGED_CHANGES_BYTES, MAX_LOGGED_CHANGES},
     name::ChangeId,

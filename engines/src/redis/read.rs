@@ -3,4 +3,4 @@
 pub(super) mod awaiting;
 pub(super) mod health;
 pub(super) mod list;
-pub(super) mod look;
+pub(super) mod tasks;

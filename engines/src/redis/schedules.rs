@@ -3,7 +3,7 @@
 use jobbers_common::{
     engine::{
         DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
-        StoredSchedule, Submitted, look::validate_limit,
+        StoredSchedule, Submitted, reads::validate_limit,
     },
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},

@@ -3,7 +3,7 @@
 use jobbers_common::{
     engine::{
         DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun,
-        look::validate_limit,
+        reads::validate_limit,
         workflows::{decode_run, encode_run, validate_definition, validate_ids},
     },
     lifecycle::Status,

@@ -155,7 +155,7 @@ fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Loo
 /// Gates with tasks of a queue behind them: whether a claim would look at the open ones.
 fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look> {
     let mut look = Look::default();
-    let looked_at = gates::look_over(view, queue, after, limit)?;
+    let looked_at = gates::page_of_gates(view, queue, after, limit)?;
     let last = looked_at.last().map(|(gate, _)| gate.clone());
     look.looked_at = looked_at.len() as u64;
     for (gate, _) in looked_at.iter().filter(|(_, is_forgotten)| *is_forgotten) {
@@ -252,7 +252,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
             step.prepare(BESIDE[place].2)?.execute([task]).or_store()?;
         }
         Mend::LookAnew(queue) => {
-            gates::look_anew(step, queue)?;
+            gates::recheck(step, queue)?;
         }
         Mend::Recount(queue) => {
             let view = step.view()?;

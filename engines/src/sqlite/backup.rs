@@ -31,7 +31,7 @@ use super::{
         step::Step,
         view::View,
     },
-    read::look,
+    read::tasks,
     sql,
     store::{
         error::{OrStore, corrupt},
@@ -90,7 +90,7 @@ fn growth(stored: &StoredTask) -> u64 {
 }
 
 fn dump_one(view: &View<'_>, id: &TaskId) -> Result<Option<StoredTask>> {
-    let Some(task) = look::read(view, id, MAX_DEPENDENCIES)? else { return Ok(None) };
+    let Some(task) = tasks::read(view, id, MAX_DEPENDENCIES)? else { return Ok(None) };
     let mut statement = view.prepare(sql::DUMP_TASK)?;
     let mut rows = statement.query([id.as_str()]).or_store()?;
     // Another transaction may have deleted it since.

@@ -16,7 +16,7 @@ use jobbers_common::{
             BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
             validate::{validate_get, validate_groups},
         },
-        look::validate_limit,
+        reads::validate_limit,
     },
     limits::MAX_BOARD_PAGE_BYTES,
     name::BoardName,

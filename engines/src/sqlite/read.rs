@@ -2,4 +2,4 @@
 
 pub(super) mod health;
 pub(super) mod list;
-pub(super) mod look;
+pub(super) mod tasks;

@@ -1,6 +1,5 @@
 //! The verbs that change tasks and the configuration, each a function over one transaction.
 
-pub(super) mod arrange;
 pub(super) mod cycle;
 pub(super) mod delete;
 pub(super) mod duty;
@@ -10,5 +9,6 @@ pub(super) mod prune;
 pub(super) mod registered;
 pub(super) mod resubmit;
 pub(super) mod session;
+pub(super) mod settings;
 pub(super) mod settle;
 pub(super) mod submit;

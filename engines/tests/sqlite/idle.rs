@@ -13,7 +13,7 @@ use jobbers_common::{
     worker::WorkerReport,
 };
 use jobbers_engines::sqlite::SqliteEngine;
-use jobbers_law::conformance::{arrange::report, worker};
+use jobbers_law::conformance::{settings::report, worker};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

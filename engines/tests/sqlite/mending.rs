@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jobbers_common::{
     engine::{
         AuditRequest, ClaimRequest, Claims, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode,
-        QueueClaim, Queues, Submit, Tasks, Upkeep, look::first_queues,
+        QueueClaim, Queues, Submit, Tasks, Upkeep, reads::first_queues,
     },
     gate::ConcurrencyKey,
     lifecycle::Status,

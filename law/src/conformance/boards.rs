@@ -284,7 +284,7 @@ macro_rules! board_conformance_suite {
             a_wait_ends_by_itself
             a_wait_that_is_dropped_harms_no_other
         );
-        $crate::conformance_group!($open, boards_look:
+        $crate::conformance_group!($open, boards_reads:
             tasks_are_read_in_the_order_asked
             a_group_is_listed_page_by_page
             a_list_of_what_is_visible_ends_at_the_present

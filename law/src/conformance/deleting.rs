@@ -10,7 +10,7 @@ use jobbers_common::{
     worker::{WorkerReport, WorkerState},
 };
 
-use super::{DONE, Fixture, arrange::report, queue, seconds, task_in, worker};
+use super::{DONE, Fixture, queue, seconds, settings::report, task_in, worker};
 
 fn mailer() -> RoleConfig {
     RoleConfig::new(RoleName::new("mailer").unwrap(), vec![queue("default")])

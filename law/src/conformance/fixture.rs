@@ -5,7 +5,7 @@ use std::{any::Any, fmt, sync::Arc, time::Duration};
 use jobbers_common::{
     engine::{
         ClaimRequest, Cycle, CycleReply, Engine, Error, ListRequest, OnConflict, Outcome, PutMode, QueueClaim,
-        QueueStats, Refusal, SettleAnswer, Settlement, Submit, Submitted, TaskFilter, look::first_queues,
+        QueueStats, Refusal, SettleAnswer, Settlement, Submit, Submitted, TaskFilter, reads::first_queues,
     },
     lifecycle::Status,
     limits::MAX_QUEUES_PER_BATCH,

@@ -17,7 +17,7 @@ use jobbers_common::{
     engine::{
         ClaimRequest, Claims, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, Letters,
         ListRequest, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Queues, Reclaimed,
-        Refusal, Resubmit, Settlement, Submit, TaskFilter, Tasks, Upkeep, look::first_queues,
+        Refusal, Resubmit, Settlement, Submit, TaskFilter, Tasks, Upkeep, reads::first_queues,
     },
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},

@@ -277,7 +277,7 @@ macro_rules! conformance_of_tasks {
             a_cancelled_task_is_not_claimed
             a_cancel_request_ends_with_its_task
         );
-        $crate::conformance_group!($open $attributes, dead:
+        $crate::conformance_group!($open $attributes, letters:
             a_task_that_fails_for_good_leaves_a_full_copy
             a_copy_has_large_parameters_too
             only_what_is_to_be_kept_is_put_on_the_outbox
@@ -409,7 +409,7 @@ macro_rules! conformance_of_tasks {
             a_queue_made_again_takes_in_anew
             a_rate_of_nothing_is_refused
         );
-        $crate::conformance_group!($open $attributes, look:
+        $crate::conformance_group!($open $attributes, reads:
             an_unknown_task_is_none
             every_task_is_listed_exactly_once
             a_list_has_sections

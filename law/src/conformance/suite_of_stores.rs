@@ -5,7 +5,7 @@
 #[macro_export]
 macro_rules! conformance_of_stores {
     ($open:ident $attributes:tt) => {
-        $crate::conformance_group!($open $attributes, keep:
+        $crate::conformance_group!($open $attributes, upkeep:
             due_tasks_are_promoted_in_the_order_they_became_due
             promotion_is_bounded
             reclaiming_is_bounded
@@ -90,7 +90,7 @@ macro_rules! conformance_of_stores {
             a_repair_of_a_sound_store_changes_nothing
             an_audit_past_its_bounds_is_refused
         );
-        $crate::conformance_group!($open $attributes, arrange:
+        $crate::conformance_group!($open $attributes, settings:
             a_new_store_has_a_default_queue_and_role
             a_change_of_one_queue_copies_no_other
             a_queue_is_created_replaced_and_deleted

@@ -23,7 +23,7 @@ use jobbers_common::{
     board::{BoardTask, When},
     engine::{
         boards::{Commit, CommitAnswer, ListTasks, Selection, Take, TakeOrder, Update},
-        look::validate_limit,
+        reads::validate_limit,
     },
     limits::MAX_BATCH,
     name::BoardName,

@@ -150,7 +150,7 @@ pub(crate) async fn resubmit(
     let new = NewOperation { key, digest, request, selection };
     let operation = begin(&app, &archive, new, wait).await?;
     let audited = Audited { object: Some(operation.id.clone()), ..Audited::counts([("tasks", operation.total())]) };
-    Ok(audited.answer(operations::tell(&archive, &operation).await?))
+    Ok(audited.answer(operations::respond(&archive, &operation).await?))
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
-    engine::{Engine, Error, ListRequest, Page, QueueListRequest, QueueStats, TaskFilter, look::validate_limit},
+    engine::{Engine, Error, ListRequest, Page, QueueListRequest, QueueStats, TaskFilter, reads::validate_limit},
     task::Task,
 };
 

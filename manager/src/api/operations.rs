@@ -25,7 +25,7 @@ use crate::{
 /// The default time to wait for an operation: most are done by then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// The most tasks of an operation that are listed one by one.
-const TOLD: usize = 1_000;
+const MOST_SHOWN: usize = 1_000;
 
 problems!(ListProblems: ARCHIVE);
 problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
@@ -68,7 +68,7 @@ pub(crate) async fn operation(
     let found = found.ok_or_else(|| unknown_operation(&id))?;
     let operation = wait_for(&app, &archive, found, wait).await?;
     let asked = operation.id.clone();
-    let items = ask(&archive, move |archive| archive.items(&asked, TOLD)).await?;
+    let items = ask(&archive, move |archive| archive.items(&asked, MOST_SHOWN)).await?;
     Ok(Json(view::whole_operation(&operation, items)).into_response())
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn cancel(
     let found = found.ok_or_else(|| unknown_operation(&id))?;
     app.dead_letters.cancel();
     let operation = wait_for(&app, &archive, found, PATIENCE).await?;
-    tell(&archive, &operation).await
+    respond(&archive, &operation).await
 }
 
 fn unknown_operation(id: &str) -> Problem {
@@ -130,9 +130,9 @@ pub(super) async fn wait_for(
     Ok(found)
 }
 
-pub(super) async fn tell(archive: &Arc<Archive>, operation: &Operation) -> Result<Response> {
+pub(super) async fn respond(archive: &Arc<Archive>, operation: &Operation) -> Result<Response> {
     let id = operation.id.clone();
-    let items = ask(archive, move |archive| archive.items(&id, TOLD)).await?;
+    let items = ask(archive, move |archive| archive.items(&id, MOST_SHOWN)).await?;
     let view = Json(view::whole_operation(operation, items));
     if operation.finished_at.is_some() {
         return Ok(view.into_response());

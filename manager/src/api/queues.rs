@@ -13,7 +13,7 @@ use jobbers_api::{
     value::NameDoc,
 };
 use jobbers_common::{
-    engine::{Deleted, Error, ListRequest, PutMode, QueueListRequest, TaskFilter, look::validate_limit},
+    engine::{Deleted, Error, ListRequest, PutMode, QueueListRequest, TaskFilter, reads::validate_limit},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId},
@@ -69,7 +69,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Queu
     let queue = request.config(None)?;
     let name = queue.name.clone();
     app.live.adopt(&app.engine.put_queue(queue, PutMode::Create).await?);
-    Ok(Audited::object(&name).answer((StatusCode::CREATED, tell(&app, &name).await?)))
+    Ok(Audited::object(&name).answer((StatusCode::CREATED, respond(&app, &name).await?)))
 }
 
 /// One queue, with its numbers
@@ -80,7 +80,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Queu
     responses((status = 200, description = "The queue", body = QueueView), GetProblems)
 )]
 pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<QueueName>) -> Result<Response> {
-    tell(&app, &name).await
+    respond(&app, &name).await
 }
 
 /// Create a queue or replace its settings
@@ -105,7 +105,7 @@ pub(crate) async fn put(
     let queue = request.config(Some(name.clone()))?;
     let mode = condition.mode(app.live.find_queue(&name).await?.as_ref())?;
     app.live.adopt(&app.engine.put_queue(queue, mode).await?);
-    tell(&app, &name).await
+    respond(&app, &name).await
 }
 
 /// Delete a queue and the finished tasks in it
@@ -237,10 +237,10 @@ pub(crate) async fn purge(State(app): State<Arc<App>>, Path(name): Path<QueueNam
 
 async fn set_paused(app: &App, name: &QueueName, paused: bool) -> Result<Response> {
     app.live.alter_queue(name, |queue| queue.paused = paused).await?;
-    tell(app, name).await
+    respond(app, name).await
 }
 
-async fn tell(app: &App, name: &QueueName) -> Result<Response> {
+async fn respond(app: &App, name: &QueueName) -> Result<Response> {
     let stats = app.engine.queue_stats(name).await?;
     let config = app.live.fresh().await?;
     let (queue, now) = (config.settings_of(name), app.now().await?);

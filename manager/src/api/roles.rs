@@ -58,7 +58,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Role
     let name = role.name.clone();
     let config = app.engine.put_role(role, PutMode::Create).await?;
     app.live.adopt(&config);
-    Ok(Audited::object(&name).answer((StatusCode::CREATED, tell(&config, &name)?)))
+    Ok(Audited::object(&name).answer((StatusCode::CREATED, respond(&config, &name)?)))
 }
 
 /// One role
@@ -70,7 +70,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<Role
 )]
 pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<RoleName>) -> Result<Response> {
     let config = app.live.fresh().await?;
-    tell(&config, &name)
+    respond(&config, &name)
 }
 
 /// Create a role or replace its queues
@@ -97,7 +97,7 @@ pub(crate) async fn put(
     role.refresh_tag = stored.as_ref().and_then(|stored| stored.refresh_tag.clone());
     let config = app.engine.put_role(role, condition.mode(stored.as_ref())?).await?;
     app.live.adopt(&config);
-    tell(&config, &name)
+    respond(&config, &name)
 }
 
 /// Ask the role's workers to read the configuration again
@@ -141,7 +141,7 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn tell(config: &Config, name: &RoleName) -> Result<Response> {
+fn respond(config: &Config, name: &RoleName) -> Result<Response> {
     let role = config.roles.get(name).ok_or_else(|| Error::UnknownRole(name.clone()))?;
     Ok((etag::header_of(role), axum::Json(RoleView::from(role))).into_response())
 }

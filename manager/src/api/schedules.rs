@@ -18,7 +18,7 @@ use jobbers_api::{
     workflow::WorkflowRequest,
 };
 use jobbers_common::{
-    engine::{Error, PutMode, PutSchedule, ScheduleEntry, StoredSchedule, look::validate_limit},
+    engine::{Error, PutMode, PutSchedule, ScheduleEntry, StoredSchedule, reads::validate_limit},
     name::ScheduleName,
     schedule::{Schedule, ScheduleError, Target, WorkflowTemplate},
     time::Timestamp,
@@ -80,7 +80,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let revision = app.engine.put_schedule(entry.clone(), PutSchedule::Create).await?;
     app.schedules_changed.notify_one();
     let audited = Audited::object(&entry.schedule.name);
-    Ok(audited.answer((StatusCode::CREATED, tell(&StoredSchedule { entry, revision }))))
+    Ok(audited.answer((StatusCode::CREATED, respond(&StoredSchedule { entry, revision }))))
 }
 
 /// One schedule
@@ -91,7 +91,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> R
     responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
 )]
 pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
-    Ok(tell(&find(&app, &name).await?))
+    Ok(respond(&find(&app, &name).await?))
 }
 
 /// Create a schedule or replace its settings
@@ -124,7 +124,7 @@ pub(crate) async fn put(
         (Some(stored), _) => stored.with(schedule.clone(), now).map_err(|error| problem_of(&error)),
         (None, _) => ScheduleEntry::new(schedule.clone(), now).map_err(|error| problem_of(&error)),
     });
-    Ok(tell(&put.await?))
+    Ok(respond(&put.await?))
 }
 
 /// Delete a schedule
@@ -277,7 +277,7 @@ async fn set_paused(app: &App, name: &ScheduleName, paused: bool) -> Result<Resp
         let schedule = Schedule { paused, ..stored.schedule.clone() };
         stored.with(schedule, now).map_err(|error: ScheduleError| problem_of(&error))
     });
-    Ok(tell(&altered.await?))
+    Ok(respond(&altered.await?))
 }
 
 /// Changes a schedule, safely with concurrent changes.
@@ -310,6 +310,6 @@ fn too_busy() -> Problem {
     Error::unavailable("the schedule is being changed all the time").into()
 }
 
-fn tell(stored: &StoredSchedule) -> Response {
+fn respond(stored: &StoredSchedule) -> Response {
     (etag::header_of(&stored.entry.schedule), axum::Json(ScheduleView::from(stored))).into_response()
 }

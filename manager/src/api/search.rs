@@ -12,7 +12,7 @@ use jobbers_api::{
     task_list::Included,
 };
 use jobbers_common::{
-    engine::{Engine, Error, ListRequest, TaskFilter, look::validate_limit},
+    engine::{Engine, Error, ListRequest, TaskFilter, reads::validate_limit},
     lifecycle::Status,
     task::Task,
 };

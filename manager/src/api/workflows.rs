@@ -17,7 +17,7 @@ use jobbers_api::{
     },
 };
 use jobbers_common::{
-    engine::{Error, PutRun, RunQuery, StoredRun, look::validate_limit, workflows::encode_workflow},
+    engine::{Error, PutRun, RunQuery, StoredRun, reads::validate_limit, workflows::encode_workflow},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{TaskId, WorkflowId},

@@ -25,7 +25,7 @@ use crate::config::Config;
 /// How long the duty is had unless claimed again: a manager that dies is followed by another within this time.
 pub(super) const TTL: Duration = Duration::from_secs(8);
 /// How long the manager reports that another archive was kept before.
-pub(super) const TOLD_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
+pub(super) const REPORTED_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// The name of the duty to keep the archive; its note says where the holder listens, as `{"url": …}`.
 pub const DUTY: &str = "dead-letters";
 

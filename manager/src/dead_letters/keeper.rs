@@ -20,7 +20,7 @@ use tokio::task::{self, JoinError, JoinSet};
 
 use super::{
     calls::blocking,
-    holding::{AuditLog, Before, DeadLetters, Keeper, Note, TOLD_FOR, TTL, Trouble, duty},
+    holding::{AuditLog, Before, DeadLetters, Keeper, Note, REPORTED_FOR, TTL, Trouble, duty},
     sender,
 };
 use crate::{app::App, audit::outbox};
@@ -326,7 +326,7 @@ fn kept_before(had: &Duty, known: Option<Before>, archive: &str) -> Option<Befor
         Some(note) => note.before,
         None => known,
     };
-    before.filter(|it| it.archive != archive && Timestamp::from_micros(it.until).after(TOLD_FOR) > now)
+    before.filter(|it| it.archive != archive && Timestamp::from_micros(it.until).after(REPORTED_FOR) > now)
 }
 
 async fn look_for_keeper(letters: &DeadLetters) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, ListRequest, QueueStats, Result, TaskFilter, look::first_queues},
+    engine::{Engine, ListRequest, QueueStats, Result, TaskFilter, reads::first_queues},
     lifecycle::Status,
     metrics::{
         attribute::{MOST_NAMES, OTHER},

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is a failed test")]
 
-mod arrange;
 mod audit;
 mod bad_input;
 mod binary;
@@ -21,6 +20,7 @@ mod expiry;
 mod explain;
 mod fault;
 mod foreign;
+mod settings;
 
 mod gates;
 mod history;
@@ -28,11 +28,11 @@ mod key_operations;
 mod keys;
 mod leases;
 mod listening;
-mod look;
 mod masstasker;
 mod openapi;
 mod pages;
 mod parade;
+mod reads;
 mod registry;
 mod schedules;
 mod server;

@@ -36,10 +36,10 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("lists of roles", "manager/src/api/pieces.rs", "PIECE_BYTES"),
     ("a workflow with its graph", "common/src/limits.rs", "MAX_WORKFLOW_BYTES"),
     ("causes of dead letters", "archive/src/letters.rs", "MAX_GROUPS"),
-    ("predecessors", "manager/src/api/tasks/look.rs", "PARENT_BYTES"),
+    ("predecessors", "manager/src/api/tasks/show.rs", "PARENT_BYTES"),
     ("TaskStore: tasks of a group", "boards/src/taskstore/list.rs", "PAGE_BYTES"),
-    ("TaskStore: tasks by id", "boards/src/taskstore/look.rs", "IDS_AT_ONCE"),
-    ("TaskStore: names of groups", "boards/src/taskstore/look.rs", "MAX_GROUPS"),
+    ("TaskStore: tasks by id", "boards/src/taskstore/show.rs", "IDS_AT_ONCE"),
+    ("TaskStore: names of groups", "boards/src/taskstore/show.rs", "MAX_GROUPS"),
     ("MassTasker: Debug", "boards/src/masstasker/debug.rs", "MOST_GROUPS"),
 ];
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{PutMode, Queues, Tasks, look::first_queues},
+    engine::{PutMode, Queues, Tasks, reads::first_queues},
     lifecycle::Status,
     name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{DEFAULT, QueueConfig},

@@ -6,7 +6,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, Engine, Extension, Outcome, QueueClaim, Settlement, look::first_queues},
+    engine::{ClaimRequest, Cycle, Engine, Extension, Outcome, QueueClaim, Settlement, reads::first_queues},
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     name::{QueueName, TaskId},
     task::{ClaimedTask, Task},

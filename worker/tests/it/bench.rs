@@ -11,7 +11,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Tasks, Waiting, Workers, look::first_queues},
+    engine::{Tasks, Waiting, Workers, reads::first_queues},
     lifecycle::Status,
     name::TaskId,
     payload::Payload,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Queues, Settings, look::first_queues},
+    engine::{Queues, Settings, reads::first_queues},
     lifecycle::Status,
     task::FailureKind,
     worker::{HeldThread, WorkerReport, WorkerState},

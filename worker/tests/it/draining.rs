@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Workers, look::first_queues},
+    engine::{Workers, reads::first_queues},
     lifecycle::Status,
     policy::{OnShutdown, PolicyOverrides},
     task::FailureKind,

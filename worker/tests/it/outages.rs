@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use jobbers_common::{engine::look::first_queues, lifecycle::Status};
+use jobbers_common::{engine::reads::first_queues, lifecycle::Status};
 use jobbers_worker::{Config, prelude::*};
 
 use crate::bench::{Bench, probe};

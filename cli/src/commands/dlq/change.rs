@@ -88,7 +88,7 @@ pub(super) async fn resubmit(args: &Resubmit) -> Result<ExitCode, Failure> {
     }
     let operation: WholeOperationView = answer.read()?;
     if !args.which.client.json {
-        told(&operation)?;
+        print_outcome(&operation)?;
     }
     let all_sent = operation.entry.resubmitted + operation.entry.pending == operation.entry.total;
     Ok(if all_sent { exit::OK } else { exit::FAILURE.into() })
@@ -140,7 +140,7 @@ async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure
     }
 }
 
-fn told(operation: &WholeOperationView) -> Result<(), Failure> {
+fn print_outcome(operation: &WholeOperationView) -> Result<(), Failure> {
     let mut table = output::table_of(&["ID", "OUTCOME"]);
     let mut others = 0;
     for task in operation.tasks.iter().filter(|task| !matches!(&*task.outcome, "resubmitted" | "pending")) {

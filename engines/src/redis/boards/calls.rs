@@ -45,7 +45,7 @@ const OF_A_SELECTION: usize = MAX_BATCH / 4;
 
 /// What a caller wants.
 #[derive(Debug)]
-enum Wish {
+enum Verb {
     Commit(Commit, oneshot::Sender<Result<CommitAnswer>>),
     Take(Take, oneshot::Sender<Result<TakeAnswer>>),
 }
@@ -53,7 +53,7 @@ enum Wish {
 /// A request in line.
 #[derive(Debug)]
 pub(super) struct Asked {
-    wish: Wish,
+    verb: Verb,
     /// Whether it stores something new.
     adds: bool,
     /// About how many tasks it is about.
@@ -91,7 +91,7 @@ impl Lines {
         let (answer, answered) = oneshot::channel();
         let size = size_of(&commit);
         let (adds, bytes) = (adds(&commit), commit.bytes());
-        self.ask(Asked { wish: Wish::Commit(commit, answer), adds, size, bytes }).await;
+        self.ask(Asked { verb: Verb::Commit(commit, answer), adds, size, bytes }).await;
         answered.await.map_err(|_| gone())?
     }
 
@@ -99,7 +99,7 @@ impl Lines {
     pub(super) async fn take(&self, take: Take) -> Result<TakeAnswer> {
         let (answer, answered) = oneshot::channel();
         let size = take.require.len() + 1;
-        self.ask(Asked { wish: Wish::Take(take, answer), adds: false, size, bytes: 0 }).await;
+        self.ask(Asked { verb: Verb::Take(take, answer), adds: false, size, bytes: 0 }).await;
         answered.await.map_err(|_| gone())?
     }
 
@@ -148,24 +148,24 @@ impl Request for Asked {
 
 impl Asked {
     fn is_awaited(&self) -> bool {
-        match &self.wish {
-            Wish::Commit(_, answer) => !answer.is_closed(),
-            Wish::Take(_, answer) => !answer.is_closed(),
+        match &self.verb {
+            Verb::Commit(_, answer) => !answer.is_closed(),
+            Verb::Take(_, answer) => !answer.is_closed(),
         }
     }
 
     fn write(&self, random: u64, until: i64, command: &mut Cmd) {
-        match &self.wish {
-            Wish::Commit(commit, _) => write_commit(commit, command),
-            Wish::Take(take, _) => write_take(take, random, until, command),
+        match &self.verb {
+            Verb::Commit(commit, _) => write_commit(commit, command),
+            Verb::Take(take, _) => write_take(take, random, until, command),
         }
     }
 
     /// Answers the caller. One that has gone does not want to know.
     fn answer(self, outcome: Result<Value>) {
-        match self.wish {
-            Wish::Commit(commit, answer) => drop(answer.send(outcome.and_then(|value| read_commit(value, &commit)))),
-            Wish::Take(_, answer) => drop(answer.send(outcome.and_then(read_take))),
+        match self.verb {
+            Verb::Commit(commit, answer) => drop(answer.send(outcome.and_then(|value| read_commit(value, &commit)))),
+            Verb::Take(_, answer) => drop(answer.send(outcome.and_then(read_take))),
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     fn commit(delete: Vec<Selection>) -> Asked {
         let commit = Commit { delete, ..Commit::new(BoardName::new("b").unwrap(), 1) };
         let size = size_of(&commit);
-        Asked { wish: Wish::Commit(commit, oneshot::channel().0), adds: false, size, bytes: 0 }
+        Asked { verb: Verb::Commit(commit, oneshot::channel().0), adds: false, size, bytes: 0 }
     }
 
     #[test]

@@ -15,11 +15,11 @@ use crate::redis::{RedisEngine, verbs};
 #[async_trait]
 impl Access for RedisEngine {
     async fn put_key(&self, key: AccessKey, mode: PutMode<AccessKey>) -> Result<Arc<Config>> {
-        verbs::arrange::put_key(&self.store, &key, &mode).await
+        verbs::settings::put_key(&self.store, &key, &mode).await
     }
 
     async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
-        verbs::arrange::delete_key(&self.store, key).await
+        verbs::settings::delete_key(&self.store, key).await
     }
 
     async fn put_session(&self, id: &Digest, session: &Session, ttl: Duration) -> Result<()> {

@@ -15,11 +15,11 @@ use crate::redis::{RedisEngine, follow, read, verbs};
 #[async_trait]
 impl Queues for RedisEngine {
     async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
-        read::look::queue_stats(&self.store, queue).await
+        read::tasks::queue_stats(&self.store, queue).await
     }
 
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
-        read::look::list_queues(&self.store, &request).await
+        read::tasks::list_queues(&self.store, &request).await
     }
 
     async fn history(&self, queues: &[QueueName], by: Grain) -> Result<History> {
@@ -31,18 +31,18 @@ impl Queues for RedisEngine {
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
-        verbs::arrange::put_queue(&self.store, &queue, &mode).await
+        verbs::settings::put_queue(&self.store, &queue, &mode).await
     }
 
     async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
-        verbs::arrange::delete_queue(&self.store, queue, expected.as_ref()).await
+        verbs::settings::delete_queue(&self.store, queue, expected.as_ref()).await
     }
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
-        verbs::keep::purge_queue(&self.store, queue, limit).await
+        verbs::upkeep::purge_queue(&self.store, queue, limit).await
     }
 
     async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
-        verbs::keep::move_tasks(&self.store, from, to, limit).await
+        verbs::upkeep::move_tasks(&self.store, from, to, limit).await
     }
 }

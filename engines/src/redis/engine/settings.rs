@@ -15,22 +15,22 @@ use crate::redis::{RedisEngine, verbs};
 #[async_trait]
 impl Settings for RedisEngine {
     async fn config(&self) -> Result<Arc<Config>> {
-        verbs::arrange::read(&self.store).await
+        verbs::settings::read(&self.store).await
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
-        verbs::arrange::put_role(&self.store, &role, &mode).await
+        verbs::settings::put_role(&self.store, &role, &mode).await
     }
 
     async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
-        verbs::arrange::delete_role(&self.store, role, &on).await
+        verbs::settings::delete_role(&self.store, role, &on).await
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
-        verbs::arrange::put_route(&self.store, &key, &rule).await
+        verbs::settings::put_route(&self.store, &key, &rule).await
     }
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
-        verbs::arrange::delete_route(&self.store, key).await
+        verbs::settings::delete_route(&self.store, key).await
     }
 }

@@ -39,7 +39,7 @@ impl Tasks for RedisEngine {
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
-        read::look::get(&self.store, id).await
+        read::tasks::get(&self.store, id).await
     }
 
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
@@ -59,7 +59,7 @@ impl Tasks for RedisEngine {
     }
 
     async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
-        read::look::place(&self.store, id).await
+        read::tasks::place(&self.store, id).await
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
@@ -75,6 +75,6 @@ impl Tasks for RedisEngine {
     }
 
     async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
-        verbs::keep::delete_tasks(&self.store, ids, cascade).await
+        verbs::upkeep::delete_tasks(&self.store, ids, cascade).await
     }
 }

@@ -8,11 +8,11 @@ use crate::redis::{RedisEngine, audit, read, verbs};
 #[async_trait]
 impl Upkeep for RedisEngine {
     async fn promote_due(&self, limit: usize) -> Result<u64> {
-        verbs::keep::promote_due(&self.store, limit).await
+        verbs::upkeep::promote_due(&self.store, limit).await
     }
 
     async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
-        verbs::keep::reclaim_expired(&self.store, limit).await
+        verbs::upkeep::reclaim_expired(&self.store, limit).await
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<Pruned> {

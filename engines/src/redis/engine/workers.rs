@@ -16,26 +16,26 @@ use crate::redis::{RedisEngine, verbs};
 #[async_trait]
 impl Workers for RedisEngine {
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
-        verbs::arrange::register(&self.store, &report, ttl).await
+        verbs::settings::register(&self.store, &report, ttl).await
     }
 
     async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
-        verbs::arrange::deregister(&self.store, worker).await
+        verbs::settings::deregister(&self.store, worker).await
     }
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
-        verbs::arrange::workers(&self.store).await
+        verbs::settings::workers(&self.store).await
     }
 
     async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
-        verbs::arrange::set_draining(&self.store, worker, draining).await
+        verbs::settings::set_draining(&self.store, worker, draining).await
     }
 
     async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
-        verbs::arrange::keep_catalogue(&self.store, catalogue, ttl).await
+        verbs::settings::keep_catalogue(&self.store, catalogue, ttl).await
     }
 
     async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
-        verbs::arrange::catalogue(&self.store, id).await
+        verbs::settings::catalogue(&self.store, id).await
     }
 }

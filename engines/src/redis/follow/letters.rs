@@ -1,7 +1,7 @@
 //! Dead letters: copies of tasks that failed for good, on the outbox until an archive has them.
 
 use jobbers_common::{
-    engine::{DeadKey, Error, Outbox, Result, Unreadable, dead::validate_forget, look::validate_limit},
+    engine::{DeadKey, Error, Outbox, Result, Unreadable, letters::validate_forget, reads::validate_limit},
     limits::DEAD_LETTERS_BYTES,
     name::TaskId,
     time::Timestamp,

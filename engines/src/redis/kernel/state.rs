@@ -394,9 +394,9 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
 }
 
 /// The side records of a task, if any: its news, its parameters.
-type Apart = (Vec<u8>, Vec<u8>);
+type SideRecords = (Vec<u8>, Vec<u8>);
 
-fn add_apart(mut task: ClaimedTask, apart: Option<Apart>) -> Result<ClaimedTask> {
+fn add_apart(mut task: ClaimedTask, apart: Option<SideRecords>) -> Result<ClaimedTask> {
     let Some((side, body)) = apart else { return Ok(task) };
     SideFields { checkpoint: task.checkpoint, last_span: task.last_span, .. } = SideFields::decode(&side)?;
     if !body.is_empty() {

@@ -21,7 +21,7 @@ use redis::Cmd;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
-use super::look;
+use super::tasks;
 use crate::redis::{
     kernel::{
         reply::{array, number, text, tuple},
@@ -50,7 +50,7 @@ pub(crate) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Durat
     });
     match found.await? {
         Some(task) => Ok(task),
-        None => look::get(store, id).await,
+        None => tasks::get(store, id).await,
     }
 }
 
@@ -179,7 +179,7 @@ async fn renew(store: &Store, left: &[(String, u64)]) -> Result<()> {
     };
     let [was_known, silent] = tuple(store.run(&store.leases, &script::RENEW_AWAITING, add).await?)?;
     if number(was_known)? == 0 {
-        store.notifications.awaited.tell_all();
+        store.notifications.awaited.notify_all();
     }
     let silent: Vec<String> = array(silent)?.into_iter().map(text).collect::<Result<_>>()?;
     if silent.is_empty() {

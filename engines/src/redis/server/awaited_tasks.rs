@@ -49,7 +49,7 @@ struct Awaited {
 
 impl AwaitedTasks {
     /// Wakes the callers that wait for any of these tasks: they have ended.
-    pub(crate) fn tell<'a>(&self, ids: impl Iterator<Item = &'a str>) {
+    pub(crate) fn notify<'a>(&self, ids: impl Iterator<Item = &'a str>) {
         let mut register = self.register.lock();
         for id in ids {
             if let Some(awaited) = register.tasks.get_mut(id) {
@@ -60,7 +60,7 @@ impl AwaitedTasks {
     }
 
     /// Wakes all callers, because a message may have been missed.
-    pub(crate) fn tell_all(&self) {
+    pub(crate) fn notify_all(&self) {
         self.register.lock().tasks.values().for_each(|awaited| awaited.ended.notify_waiters());
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let tasks = AwaitedTasks::default();
         let (first, second, other) = (tasks.enter("a"), tasks.enter("a"), tasks.enter("b"));
         let (one, two, three) = (first.ended.notified(), second.ended.notified(), other.ended.notified());
-        tasks.tell(["a", "unknown"].into_iter());
+        tasks.notify(["a", "unknown"].into_iter());
         one.await;
         two.await;
         assert!(timeout(Duration::ZERO, three).await.is_err());
@@ -163,7 +163,7 @@ mod tests {
         let (ended, first, second) = (tasks.enter("ended"), tasks.enter("a"), tasks.enter("a"));
         let marks: Vec<u64> = [&ended, &first, &second].iter().map(|caller| tasks.next_mark(&caller.id)).collect();
         assert_eq!(marks, [1, 2, 3]);
-        tasks.tell(["ended"].into_iter());
+        tasks.notify(["ended"].into_iter());
         drop((ended, first));
         assert_eq!(tasks.take_left().unwrap(), [], "another caller still waits");
         drop(second);

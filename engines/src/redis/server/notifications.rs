@@ -50,37 +50,37 @@ impl Notifications {
     /// Handles a message of the server.
     fn hear(&self, push: &PushInfo) {
         match (&push.kind, push.data.get(1)) {
-            (PushKind::Message, Some(Value::BulkString(message))) => self.tell(&String::from_utf8_lossy(message)),
+            (PushKind::Message, Some(Value::BulkString(message))) => self.notify(&String::from_utf8_lossy(message)),
             (PushKind::Disconnection, _) => {
                 self.awaited.set_deaf(true);
-                self.tell_all();
+                self.notify_all();
                 self.disconnected.notify_one();
             }
             // Messages may have been missed until now.
             (PushKind::Subscribe, Some(Value::Int(channels))) if *channels >= CHANNELS => {
                 self.awaited.set_deaf(false);
-                self.tell_all();
+                self.notify_all();
             }
             _ => {}
         }
     }
 
-    fn tell(&self, message: &str) {
+    fn notify(&self, message: &str) {
         match message.split_once(' ') {
             Some(("wake" | "cancel", worker)) => {
                 if let Some(sleeper) = self.sleepers.lock().get(worker) {
                     sleeper.told.notify_one();
                 }
             }
-            Some(("done", ids)) => self.awaited.tell(ids.split(' ')),
-            _ => self.tell_all(),
+            Some(("done", ids)) => self.awaited.notify(ids.split(' ')),
+            _ => self.notify_all(),
         }
     }
 
     /// Wakes every caller, because messages may have been missed.
-    pub(crate) fn tell_all(&self) {
+    pub(crate) fn notify_all(&self) {
         self.sleepers.lock().values().for_each(|sleeper| sleeper.told.notify_one());
-        self.awaited.tell_all();
+        self.awaited.notify_all();
     }
 
     /// The signal that wakes a worker.

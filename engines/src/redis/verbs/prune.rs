@@ -9,8 +9,8 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    arrange,
     queues::{self, From, Queues},
+    settings,
 };
 use crate::redis::{
     kernel::{
@@ -102,7 +102,7 @@ async fn trim(store: &Store, request: &PruneRequest) -> Result<Pruned> {
         if removed >= limit {
             return Ok(Pruned { removed, next });
         }
-        let config = arrange::read(store).await?;
+        let config = settings::read(store).await?;
         // If the configuration has changed meanwhile, the tasks deleted so far were past their retention then. The
         // script also forgets tombstones, so it is called even if no queue is due.
         let piece = trim_piece(store, false, limit - removed, &config, (0, 0), &due).await?;
@@ -135,7 +135,7 @@ async fn count(store: &Store, request: &PruneRequest) -> Result<Pruned> {
         if let Some(first) = walked.names.first() {
             let start = place.take().filter(|place| place.queue == *first);
             let start = start.unwrap_or_else(|| TrimPlace::start_of(first));
-            let config = arrange::read(store).await?;
+            let config = settings::read(store).await?;
             let piece =
                 trim_piece(store, true, limit - counted, &config, (start.place, start.tasks), &walked.names).await?;
             // The configuration has changed: this piece is counted again.

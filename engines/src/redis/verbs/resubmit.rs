@@ -1,7 +1,7 @@
 //! Tasks that are sent again.
 
 use jobbers_common::{
-    engine::{DeadTask, Error, Resubmit, ResubmitFrom, Resubmitted, Result, dead::validate_resubmit},
+    engine::{DeadTask, Error, Resubmit, ResubmitFrom, Resubmitted, Result, letters::validate_resubmit},
     name::{QueueName, TaskId, WorkerId},
     payload::Payload,
     task::{NewTask, Task},
@@ -19,7 +19,7 @@ use crate::redis::{
         state::write_news,
         values::status_of,
     },
-    read::look,
+    read::tasks,
     server::{
         failure::malformed,
         pressure::{self, TASK_BYTES},
@@ -38,7 +38,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
     }
     let mut wishes = Vec::with_capacity(batch.len());
     for wish in batch {
-        wishes.push(Wish::of(store, wish).await?);
+        wishes.push(Arguments::of(store, wish).await?);
     }
     let mut resubmitted = Vec::with_capacity(wishes.len());
     for piece in wishes.chunks(RESUBMITTED_A_PIECE) {
@@ -47,7 +47,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
             piece.iter().for_each(|wish| wish.write(&mut command));
             command
         };
-        let growth = piece.iter().map(Wish::growth).sum();
+        let growth = piece.iter().map(Arguments::growth).sum();
         let answers = array(pressure::call(store, &script::RESUBMIT, growth, &build).await?)?;
         if answers.len() != piece.len() {
             return Err(malformed("expected one answer per task"));
@@ -61,7 +61,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
 
 /// One task's arguments.
 #[derive(Default)]
-struct Wish {
+struct Arguments {
     id: String,
     revision: String,
     is_copy: bool,
@@ -79,7 +79,7 @@ struct Wish {
     said: String,
 }
 
-impl Wish {
+impl Arguments {
     async fn of(store: &Store, wish: Resubmit) -> Result<Self> {
         let Resubmit { id, from, queue, parameters, reset_attempts } = wish;
         let alters = queue.is_some() || parameters.is_some();
@@ -99,7 +99,7 @@ impl Wish {
                 Ok(Self { revision: revision.map_or_else(String::new, revision_digits), ..plain })
             }
             // The record is written again from the stored one, which must not have changed since.
-            ResubmitFrom::Store { revision } => match look::get_with_fingerprint(store, &id).await? {
+            ResubmitFrom::Store { revision } => match tasks::get_with_fingerprint(store, &id).await? {
                 Some(found) if found.task.status.is_finished() && found.task.parameters.is_some() => {
                     let revision = revision_digits(revision.unwrap_or(found.task.revision));
                     plain.with_copy(found, queue, parameters).map(|wish| Self { revision, ..wish })

@@ -57,7 +57,7 @@ struct Group {
 
 /// The tasks of one group of the script: one caller's tasks, or single tasks of many callers that form one run. A
 /// separate group would cost the server more than the task in it.
-type Lot = Vec<Group>;
+type SharedGroup = Vec<Group>;
 
 /// The queue of submissions.
 #[derive(Debug)]
@@ -151,69 +151,69 @@ fn fitting(line: &[Group]) -> usize {
 }
 
 async fn send(store: &Store, groups: Vec<Group>) {
-    let lots = lots(groups);
+    let shared = share(groups);
     let build = |_| {
         let mut command = store.command(&script::SUBMIT);
-        command.arg(lots.len());
-        for lot in &lots {
-            let runs: Vec<&[Run]> = lot.iter().map(|group| group.runs.as_slice()).collect();
-            write_group(lot.first().map_or(b'f', |group| group.mode), &runs, &mut command);
+        command.arg(shared.len());
+        for shared_group in &shared {
+            let runs: Vec<&[Run]> = shared_group.iter().map(|group| group.runs.as_slice()).collect();
+            write_group(shared_group.first().map_or(b'f', |group| group.mode), &runs, &mut command);
         }
         command
     };
-    let tasks = lots.iter().flatten();
+    let tasks = shared.iter().flatten();
     let growth = tasks.map(|group| group.bytes + TASK_BYTES * group.tasks.len()).sum();
     let answers = pressure::call(store, &script::SUBMIT, growth, &build).await.and_then(array);
     match answers {
-        Ok(answers) if answers.len() == lots.len() => {
-            lots.into_iter().zip(answers).for_each(|(lot, answer)| tell(lot, answer));
+        Ok(answers) if answers.len() == shared.len() => {
+            shared.into_iter().zip(answers).for_each(|(shared_group, answer)| answer_callers(shared_group, answer));
         }
         outcome => {
             let error = outcome.err().unwrap_or_else(|| malformed("expected one answer per group"));
-            lots.into_iter().flatten().for_each(|group| drop(group.answer.send(Err(error.clone()))));
+            shared.into_iter().flatten().for_each(|group| drop(group.answer.send(Err(error.clone()))));
         }
     }
 }
 
 /// Combines single tasks that differ in nothing the script must know.
-fn lots(groups: Vec<Group>) -> Vec<Lot> {
-    let mut lots: Vec<Lot> = Vec::with_capacity(groups.len());
+fn share(groups: Vec<Group>) -> Vec<SharedGroup> {
+    let mut shared: Vec<SharedGroup> = Vec::with_capacity(groups.len());
     let mut of_singles = HashMap::new();
     let mut last = None;
     for group in groups {
         let place = match group.runs.as_slice() {
             // Most often similar to the previous one.
-            [run] if run.count == 1 => match last.filter(|place| has_head(lots.get(*place), group.mode, run)) {
+            [run] if run.count == 1 => match last.filter(|place| has_head(shared.get(*place), group.mode, run)) {
                 Some(place) => place,
-                None => *of_singles.entry((group.mode, run.head.clone())).or_insert(lots.len()),
+                None => *of_singles.entry((group.mode, run.head.clone())).or_insert(shared.len()),
             },
-            _ => lots.len(),
+            _ => shared.len(),
         };
         last = group.runs.first().is_some_and(|run| run.count == 1).then_some(place);
-        match lots.get_mut(place) {
-            Some(lot) => lot.push(group),
-            None => lots.push(vec![group]),
+        match shared.get_mut(place) {
+            Some(shared_group) => shared_group.push(group),
+            None => shared.push(vec![group]),
         }
     }
-    lots
+    shared
 }
 
-/// Whether a single task differs from those of a lot in nothing the script must know.
-fn has_head(lot: Option<&Lot>, mode: u8, run: &Run) -> bool {
-    let Some([first, ..]) = lot.map(Vec::as_slice) else { return false };
+/// Whether a single task differs from those of a shared group in nothing the script must know.
+fn has_head(shared_group: Option<&SharedGroup>, mode: u8, run: &Run) -> bool {
+    let Some([first, ..]) = shared_group.map(Vec::as_slice) else { return false };
     first.mode == mode
         && matches!(first.runs.as_slice(), [of_first] if of_first.count == 1 && of_first.head == run.head)
 }
 
-/// Sends each caller of a lot its own answer. A caller that is gone gets none.
-fn tell(mut lot: Lot, answer: Value) {
-    if let [_] = lot.as_slice() {
-        lot.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.tasks))));
+/// Sends each caller of a shared group its own answer. A caller that is gone gets none.
+fn answer_callers(mut shared_group: SharedGroup, answer: Value) {
+    if let [_] = shared_group.as_slice() {
+        shared_group.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.tasks))));
         return;
     }
-    let tasks = lot.iter_mut().flat_map(|group| std::mem::take(&mut group.tasks)).collect();
+    let tasks = shared_group.iter_mut().flat_map(|group| std::mem::take(&mut group.tasks)).collect();
     let mut answers = read_single_answers(answer, tasks).into_iter();
-    for group in lot {
+    for group in shared_group {
         let answer = answers.next().unwrap_or_else(|| Err(malformed("expected an answer per task")));
         group.answer.send(answer.map(|submitted| vec![submitted])).ok();
     }

@@ -17,7 +17,7 @@ use redis::{Cmd, Value};
 use tracing::warn;
 use ulid::Ulid;
 
-use super::keep::{read_lost, read_reclaimed};
+use super::upkeep::{read_lost, read_reclaimed};
 use crate::redis::{
     kernel::{
         errors::write_failure,
@@ -26,7 +26,7 @@ use crate::redis::{
         state::{NotHandedOut, read_claims},
         values::{micros, status_of, time, write_payload},
     },
-    read::look,
+    read::tasks,
     server::{failure::malformed, primary::node::ANSWER_WITHIN, store::Store},
 };
 
@@ -174,7 +174,7 @@ async fn settle_answers(store: &Store, cycle: &Cycle, letters: Vec<u8>) -> Resul
         answers.push(match letter {
             b'-' => SettleAnswer::LeaseLost,
             b'=' | b'#' => {
-                let task = look::get(store, &settlement.id).await?;
+                let task = tasks::get(store, &settlement.id).await?;
                 let ended = task.filter(|task| is_repetition(&settlement.outcome, task, letter == b'#'));
                 ended.map_or(SettleAnswer::LeaseLost, |task| SettleAnswer::Accepted(task.status))
             }

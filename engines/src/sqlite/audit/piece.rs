@@ -10,7 +10,7 @@ pub(super) const BESIDE: [(&str, &str, &str); 14] = [
     ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
     ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
     ("failure", sql::AUDIT_FAILURES, sql::DELETE_FAILURES),
-    ("stranger", sql::AUDIT_STRANGERS, sql::FORGET_STRANGER),
+    ("stranger", sql::AUDIT_UNKNOWN_TASKS, sql::FORGET_UNKNOWN_TASK),
     ("uniqueness", sql::AUDIT_UNIQUENESS, sql::DELETE_UNIQUENESS),
     ("unique_key", sql::AUDIT_UNIQUE_KEYS, sql::DELETE_UNIQUE_KEYS),
     ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),

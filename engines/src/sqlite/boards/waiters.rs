@@ -34,7 +34,7 @@ impl GroupWaiters {
     }
 
     /// Wakes those who wait for a group and have seen less than this revision.
-    pub(crate) fn tell(&self, board: BoardName, group: String, woken_at: u64) {
+    pub(crate) fn notify(&self, board: BoardName, group: String, woken_at: u64) {
         if self.awaited.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -95,8 +95,8 @@ mod tests {
         let waiters = GroupWaiters::default();
         let (mut early, mut late) = (waiters.enter(&board(), "g"), waiters.enter(&board(), "g"));
         let mut elsewhere = waiters.enter(&board(), "h");
-        waiters.tell(board(), "g".to_owned(), 5);
-        waiters.tell(board(), "g".to_owned(), 3);
+        waiters.notify(board(), "g".to_owned(), 5);
+        waiters.notify(board(), "g".to_owned(), 3);
         assert!(early.woken_after(4).now_or_never().is_some());
         assert!(late.woken_after(5).now_or_never().is_none());
         assert!(elsewhere.woken_after(0).now_or_never().is_none());
@@ -110,6 +110,6 @@ mod tests {
         assert_eq!(waiters.awaited(), [(board(), "g".to_owned())]);
         drop(other);
         assert!(waiters.awaited().is_empty());
-        waiters.tell(board(), "g".to_owned(), 1);
+        waiters.notify(board(), "g".to_owned(), 1);
     }
 }

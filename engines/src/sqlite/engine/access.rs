@@ -12,18 +12,18 @@ use jobbers_common::{
 
 use crate::sqlite::{
     SqliteEngine,
-    verbs::{arrange, session},
+    verbs::{session, settings},
 };
 
 #[async_trait]
 impl Access for SqliteEngine {
     async fn put_key(&self, key: AccessKey, mode: PutMode<AccessKey>) -> Result<Arc<Config>> {
-        self.writer.run(1, move |step| arrange::put_key(step, &key, &mode)).await
+        self.writer.run(1, move |step| settings::put_key(step, &key, &mode)).await
     }
 
     async fn delete_key(&self, key: &KeyId) -> Result<Arc<Config>> {
         let key = key.clone();
-        self.writer.run(1, move |step| arrange::delete_key(step, &key)).await
+        self.writer.run(1, move |step| settings::delete_key(step, &key)).await
     }
 
     async fn put_session(&self, id: &Digest, kept: &Session, ttl: Duration) -> Result<()> {

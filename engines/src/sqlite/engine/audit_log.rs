@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditLog, LoggedChanges, LoggedKey, Result, audit_log as log, audit_log::validate_record, look::validate_limit,
+        AuditLog, LoggedChanges, LoggedKey, Result, audit_log as log, audit_log::validate_record, reads::validate_limit,
     },
     name::ChangeId,
 };

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Deleted, PutMode, QueueListRequest, QueuePage, QueueStats, Queues, Result,
-        keep::{validate_creation, validate_move},
-        look::validate_limit,
+        reads::validate_limit,
+        upkeep::{validate_creation, validate_move},
     },
     history::{Grain, History, validate_history},
     limits::MAX_BATCH,
@@ -18,20 +18,20 @@ use jobbers_common::{
 use crate::sqlite::{
     SqliteEngine,
     follow::history,
-    read::look,
-    verbs::{arrange, prune},
+    read::tasks,
+    verbs::{prune, settings},
 };
 
 #[async_trait]
 impl Queues for SqliteEngine {
     async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
         let queue = queue.clone();
-        self.read(move |view| look::queue_stats(view, &queue)).await
+        self.read(move |view| tasks::queue_stats(view, &queue)).await
     }
 
     async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
         validate_limit(request.limit)?;
-        self.read(move |view| look::list_queues(view, &request)).await
+        self.read(move |view| tasks::list_queues(view, &request)).await
     }
 
     async fn history(&self, queues: &[QueueName], by: Grain) -> Result<History> {
@@ -43,16 +43,16 @@ impl Queues for SqliteEngine {
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
         validate_creation(queues)?;
         let queues = queues.to_vec();
-        self.writer.run(queues.len(), move |step| arrange::create_queues(step, &queues)).await
+        self.writer.run(queues.len(), move |step| settings::create_queues(step, &queues)).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
-        self.writer.run(1, move |step| arrange::put_queue(step, &queue, &mode)).await
+        self.writer.run(1, move |step| settings::put_queue(step, &queue, &mode)).await
     }
 
     async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
         let queue = queue.clone();
-        self.writer.run(MAX_BATCH, move |step| arrange::delete_queue(step, &queue, expected.as_ref())).await
+        self.writer.run(MAX_BATCH, move |step| settings::delete_queue(step, &queue, expected.as_ref())).await
     }
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
@@ -64,6 +64,6 @@ impl Queues for SqliteEngine {
     async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
         validate_move(from, to, limit)?;
         let (from, to) = (from.clone(), to.clone());
-        self.writer.run(limit, move |step| arrange::move_tasks(step, &from, &to, limit)).await
+        self.writer.run(limit, move |step| settings::move_tasks(step, &from, &to, limit)).await
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        DueSchedules, Fire, Fired, PutSchedule, Result, ScheduleEntry, Schedules, StoredSchedule, look::validate_limit,
+        DueSchedules, Fire, Fired, PutSchedule, Result, ScheduleEntry, Schedules, StoredSchedule, reads::validate_limit,
     },
     name::ScheduleName,
 };

@@ -10,7 +10,7 @@ use jobbers_common::{
     routing::{RouteKey, RouteRule},
 };
 
-use crate::sqlite::{SqliteEngine, verbs::arrange};
+use crate::sqlite::{SqliteEngine, verbs::settings};
 
 #[async_trait]
 impl Settings for SqliteEngine {
@@ -19,20 +19,20 @@ impl Settings for SqliteEngine {
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
-        self.writer.run(1, move |step| arrange::put_role(step, &role, &mode)).await
+        self.writer.run(1, move |step| settings::put_role(step, &role, &mode)).await
     }
 
     async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
         let role = role.clone();
-        self.writer.run(1, move |step| arrange::delete_role(step, &role, &on)).await
+        self.writer.run(1, move |step| settings::delete_role(step, &role, &on)).await
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
-        self.writer.run(1, move |step| arrange::put_route(step, &key, &rule)).await
+        self.writer.run(1, move |step| settings::put_route(step, &key, &rule)).await
     }
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         let key = key.clone();
-        self.writer.run(1, move |step| arrange::delete_route(step, &key)).await
+        self.writer.run(1, move |step| settings::delete_route(step, &key)).await
     }
 }

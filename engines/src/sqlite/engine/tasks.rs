@@ -7,7 +7,7 @@ use jobbers_common::{
     dependency::added::{NewDependency, validate_new},
     engine::{
         Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, Tasks, dead::validate_resubmit, keep::validate_task_deletion,
+        Submit, Submitted, TaskDeletion, Tasks, letters::validate_resubmit, upkeep::validate_task_deletion,
         workflows::validate_ids,
     },
     lifecycle::Status,
@@ -27,7 +27,7 @@ use crate::{
             parents, tombstones,
         },
         kernel::step,
-        read::{list, look},
+        read::{list, tasks},
         verbs::{delete, lease, resubmit, submit},
         workflows,
     },
@@ -61,7 +61,7 @@ impl Tasks for SqliteEngine {
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
         let id = id.clone();
-        self.read(move |view| look::get(view, &id)).await
+        self.read(move |view| tasks::get(view, &id)).await
     }
 
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
@@ -87,7 +87,7 @@ impl Tasks for SqliteEngine {
 
     async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
         let id = id.clone();
-        self.read(move |view| look::place(view, &id)).await
+        self.read(move |view| tasks::place(view, &id)).await
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jobbers_common::engine::{
     AuditRequest, Audited, Error, Health, PruneRequest, PruneScope, Pruned, Reclaimed, Result, Upkeep,
-    look::validate_limit,
+    reads::validate_limit,
 };
 
 use crate::sqlite::{

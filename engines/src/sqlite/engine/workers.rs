@@ -13,8 +13,8 @@ use jobbers_common::{
 
 use crate::sqlite::{
     SqliteEngine,
-    read::look,
-    verbs::{arrange, registered},
+    read::tasks,
+    verbs::{registered, settings},
 };
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl Workers for SqliteEngine {
     async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
         self.shared.waiters.forget(worker);
         let worker = worker.clone();
-        self.writer.run(1, move |step| arrange::deregister_worker(step, &worker)).await
+        self.writer.run(1, move |step| settings::deregister_worker(step, &worker)).await
     }
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
@@ -35,16 +35,16 @@ impl Workers for SqliteEngine {
 
     async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
         let worker = worker.clone();
-        self.writer.run(1, move |step| arrange::set_draining(step, &worker, draining)).await
+        self.writer.run(1, move |step| settings::set_draining(step, &worker, draining)).await
     }
 
     async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
         let (id, text) = catalogue.encode()?;
-        self.writer.run(1, move |step| arrange::keep_catalogue(step, id, &text, ttl)).await?;
+        self.writer.run(1, move |step| settings::keep_catalogue(step, id, &text, ttl)).await?;
         Ok(id)
     }
 
     async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
-        self.read(move |view| look::catalogue(view, id)).await
+        self.read(move |view| tasks::catalogue(view, id)).await
     }
 }

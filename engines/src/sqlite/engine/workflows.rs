@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{DueRuns, PutRun, Result, RunCounts, RunQuery, StoredRun, Workflows, look::validate_limit},
+    engine::{DueRuns, PutRun, Result, RunCounts, RunQuery, StoredRun, Workflows, reads::validate_limit},
     name::WorkflowId,
     workflow::Run,
 };

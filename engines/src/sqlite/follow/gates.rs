@@ -81,7 +81,7 @@ pub(crate) fn note_ended(step: &mut Step<'_>, key: i64, queue: i64, status: Stat
 }
 
 /// The limits of a queue change, so claims check its gates again, a bounded number each. Returns whether it has gates.
-pub(crate) fn look_anew(step: &Step<'_>, queue: i64) -> Result<bool> {
+pub(crate) fn recheck(step: &Step<'_>, queue: i64) -> Result<bool> {
     let is_any_aside = exists(step.conn, sql::IS_ANY_ASIDE, [queue])?;
     if is_any_aside {
         step.prepare(sql::SET_GATE_SWEEP)?.execute((queue, "")).or_store()?;
@@ -148,7 +148,7 @@ pub(crate) fn shut_gates(
 
 /// Some of the gates with tasks of a queue behind them, after the given one; each with whether it is open although no
 /// claim would look at it.
-pub(crate) fn look_over(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Vec<(String, bool)>> {
+pub(crate) fn page_of_gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Vec<(String, bool)>> {
     let config = view.catalog.gated.get(&queue);
     let is_swept = config.is_some() && view.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
     let (mut next, mut is_due) = (view.prepare(sql::NEXT_GATE)?, view.prepare(sql::IS_GATE_DUE)?);
@@ -372,7 +372,7 @@ impl Gates {
             let mark = state.mark().as_micros();
             step.prepare(sql::SET_GATE_MARK)?.execute((self.queue, gate.code(), mark)).or_store()?;
         }
-        self.refused.tell(step, self.queue);
+        self.refused.note(step, self.queue);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::sqlite::{
     kernel::{step::Step, view::View},
-    read::look,
+    read::tasks,
     sql,
     store::error::{OrStore, corrupt},
 };
@@ -21,7 +21,7 @@ use crate::sqlite::{
 pub(crate) fn keep(step: &Step<'_>, id: &TaskId) -> Result<()> {
     let catalog = Arc::clone(&step.ledger.catalog);
     let view = View { conn: step.conn, catalog, now: step.now, heartbeats: step.heartbeats };
-    let task = look::get(&view, id)?.ok_or_else(|| corrupt("the index of ids", id))?;
+    let task = tasks::get(&view, id)?.ok_or_else(|| corrupt("the index of ids", id))?;
     let task = Task { dependencies: None, ..task };
     let fingerprint: [u8; 16] =
         step.prepare(sql::FIND_SUBMISSION)?.query_row([id.as_str()], |row| row.get(3)).or_store()?;

@@ -62,7 +62,7 @@ impl Refused {
     }
 
     /// Notifies the workers that take them.
-    pub(crate) fn tell(self, step: &mut Step<'_>, queue: i64) {
+    pub(crate) fn note(self, step: &mut Step<'_>, queue: i64) {
         let notifications = self.left.into_iter().map(|(gate, tasks)| Notification::SetAside(queue, gate, tasks));
         step.ledger.notifications.extend(notifications);
     }

@@ -48,7 +48,7 @@ pub(crate) fn leave(
         note_failure(step, found, failure)?;
     }
     if unknown == UnknownMark::Clear {
-        step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
+        step.prepare(sql::FORGET_UNKNOWN_TASK)?.execute([found.key]).or_store()?;
     }
     match back {
         Some(back) => requeue(step, found, transition, back, attempt.span)?,

@@ -142,7 +142,7 @@ FROM (SELECT task, max(state = 0) AS is_open FROM external_signal WHERE task > ?
      AS found
 ORDER BY found.task
 
--- audit_strangers: the tasks that were given back as unknown, and whether each exists.
+-- audit_unknown_tasks: the tasks that were given back as unknown, and whether each exists.
 -- ?1 the task after which to go on, ?2 at most how many
 SELECT task, EXISTS (SELECT 1 FROM task WHERE key = stranger.task) FROM stranger
 WHERE task > ?1

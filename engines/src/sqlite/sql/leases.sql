@@ -74,16 +74,16 @@ SELECT worker, losses > 1 FROM task WHERE status = 3
 -- ?1 worker
 SELECT id FROM task WHERE cancel_requested = 1 AND worker = ?1 ORDER BY id
 
--- workers_told_to_cancel: the workers that hold a task with a cancel request.
+-- workers_asked_to_cancel: the workers that hold a task with a cancel request.
 SELECT DISTINCT worker FROM task WHERE cancel_requested = 1
 
--- note_stranger: a worker gave a task back for not knowing it. The first time also notes since when the task was ready.
+-- note_unknown_task: a worker gave a task back for not knowing it. The first time also notes since when the task was ready.
 -- ?1 task's key  ?2 now
 -- Returns since when that is so.
 INSERT INTO stranger (task, since, ready_at) SELECT key, ?2, ready_at FROM task WHERE key = ?1
 ON CONFLICT (task) DO UPDATE SET since = since
 RETURNING since
 
--- forget_stranger: forgets when a task was first unknown, because a worker knows it or it is gone.
+-- forget_unknown_task: forgets when a task was first unknown, because a worker knows it or it is gone.
 -- ?1 keys of tasks, a JSON array; or one key
 DELETE FROM stranger WHERE task IN (SELECT value FROM json_each(?1))

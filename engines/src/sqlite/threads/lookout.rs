@@ -157,17 +157,17 @@ impl Lookout {
         if self.shared.watch.is_due.swap(false, Ordering::SeqCst) || is_foreign {
             self.tasks_are_due = true;
             if self.config_version != meta.config_version {
-                self.shared.waiters.tell_workers();
+                self.shared.waiters.notify_workers();
             }
-            readers::read(&self.conn, &self.shared, |view| tell_workers(view, &self.shared))?;
+            readers::read(&self.conn, &self.shared, |view| notify_workers(view, &self.shared))?;
             self.seen = meta.commits;
             self.config_version = meta.config_version;
         }
         let start = Instant::now();
         if self.tasks_are_due && self.tasks_at <= start {
             readers::read(&self.conn, &self.shared, |view| {
-                tell_groups(view, &self.shared)?;
-                tell_finished(view, &self.shared)
+                notify_groups(view, &self.shared)?;
+                notify_finished(view, &self.shared)
             })?;
             self.tasks_are_due = false;
             self.tasks_at = start + start.elapsed() * REST_PER_LOOK;
@@ -190,7 +190,7 @@ fn free_slots(view: &View<'_>, queues: &[i64]) -> Result<BTreeMap<i64, usize>> {
 }
 
 /// Notifies the workers of this process of the tasks they can get now.
-fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
+fn notify_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
     let (mut ready, mut set_aside) = (BTreeMap::new(), SetAside::new());
     for queue in waiters.wanted_queues() {
@@ -206,34 +206,34 @@ fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
             }
         }
     }
-    waiters.tell_ready(ready, set_aside);
-    waiters.tell_freed(free_slots(view, &waiters.blocked_queues())?);
-    let mut told = view.prepare(sql::WORKERS_TOLD_TO_CANCEL)?;
-    for worker in told.query_map([], |row| row.get::<_, String>(0)).or_store()? {
+    waiters.notify_ready(ready, set_aside);
+    waiters.notify_freed(free_slots(view, &waiters.blocked_queues())?);
+    let mut asked = view.prepare(sql::WORKERS_ASKED_TO_CANCEL)?;
+    for worker in asked.query_map([], |row| row.get::<_, String>(0)).or_store()? {
         let worker = WorkerId::new(worker.or_store()?).map_err(|error| corrupt("worker", error))?;
-        waiters.tell_worker(&worker);
+        waiters.notify_worker(&worker);
     }
     Ok(())
 }
 
 /// Wakes the callers of this process that wait for a group that received a task.
-fn tell_groups(view: &View<'_>, shared: &Shared) -> Result<()> {
+fn notify_groups(view: &View<'_>, shared: &Shared) -> Result<()> {
     let groups = &shared.waiters.groups;
     for (board, group) in groups.awaited() {
         let woken_at = boards::woken_at(view.conn, &board, &group)?;
-        groups.tell(board, group, woken_at);
+        groups.notify(board, group, woken_at);
     }
     Ok(())
 }
 
 /// Notifies the callers of this process whose tasks are over.
-fn tell_finished(view: &View<'_>, shared: &Shared) -> Result<()> {
+fn notify_finished(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
     let mut is_finished = view.prepare(sql::IS_FINISHED)?;
     for id in waiters.awaited_tasks() {
         let over: Option<bool> = is_finished.query_row([id.as_str()], |row| row.get(0)).optional().or_store()?;
         if over != Some(false) {
-            waiters.tell_finished(&id);
+            waiters.notify_finished(&id);
         }
     }
     Ok(())

@@ -116,7 +116,7 @@ impl Waiters {
 
     /// Notifies as many workers as there are tasks: `ready` is how many tasks became ready, per queue. Workers that
     /// refuse kinds of tasks come last, because the tasks may be of such a kind.
-    pub(crate) fn tell_ready(&self, mut ready: BTreeMap<i64, usize>, mut set_aside: SetAside) {
+    pub(crate) fn notify_ready(&self, mut ready: BTreeMap<i64, usize>, mut set_aside: SetAside) {
         if ready.is_empty() && set_aside.is_empty() {
             return;
         }
@@ -139,7 +139,7 @@ impl Waiters {
     }
 
     /// For each queue, notifies as many of the workers that wait for free slots as tasks ended.
-    pub(crate) fn tell_freed(&self, mut freed: BTreeMap<i64, usize>) {
+    pub(crate) fn notify_freed(&self, mut freed: BTreeMap<i64, usize>) {
         if freed.is_empty() {
             return;
         }
@@ -155,14 +155,14 @@ impl Waiters {
     }
 
     /// Notifies one worker, if it is of this process.
-    pub(crate) fn tell_worker(&self, worker: &WorkerId) {
+    pub(crate) fn notify_worker(&self, worker: &WorkerId) {
         if let Some(known) = self.workers.lock().get(worker) {
             known.wake.notify_one();
         }
     }
 
     /// Notifies every worker.
-    pub(crate) fn tell_workers(&self) {
+    pub(crate) fn notify_workers(&self) {
         for worker in self.workers.lock().values() {
             worker.wake.notify_one();
         }
@@ -193,7 +193,7 @@ impl Waiters {
     }
 
     /// Notifies the callers that wait for the end of a task.
-    pub(crate) fn tell_finished(&self, id: &TaskId) {
+    pub(crate) fn notify_finished(&self, id: &TaskId) {
         if let Some(over) = self.tasks.lock().get(id) {
             over.notify_waiters();
         }
@@ -259,13 +259,13 @@ mod tests {
         for name in ["a", "b"] {
             waiters.register(&worker(name), wants(&[], &[1], 10));
         }
-        waiters.tell_ready(BTreeMap::from([(1, 15)]), SetAside::new());
-        assert!(!is_told(&waiters, "a") && !is_told(&waiters, "b"));
-        waiters.tell_freed(BTreeMap::from([(1, 1)]));
-        assert!(is_told(&waiters, "a") ^ is_told(&waiters, "b"), "one ended: one may claim");
+        waiters.notify_ready(BTreeMap::from([(1, 15)]), SetAside::new());
+        assert!(!is_notified(&waiters, "a") && !is_notified(&waiters, "b"));
+        waiters.notify_freed(BTreeMap::from([(1, 1)]));
+        assert!(is_notified(&waiters, "a") ^ is_notified(&waiters, "b"), "one ended: one may claim");
     }
 
-    fn is_told(waiters: &Waiters, name: &str) -> bool {
+    fn is_notified(waiters: &Waiters, name: &str) -> bool {
         waiters.wake_of(&worker(name)).notified().now_or_never().is_some()
     }
 
@@ -276,10 +276,10 @@ mod tests {
             waiters.register(&worker(name), wants(&[1], &[], 10));
         }
         waiters.register(&worker("elsewhere"), wants(&[2], &[1], 10));
-        waiters.tell_ready(BTreeMap::from([(1, 15)]), SetAside::new());
-        let told = ["a", "b", "c"].into_iter().filter(|name| is_told(&waiters, name)).count();
-        assert_eq!(told, 2);
-        assert!(!is_told(&waiters, "elsewhere"));
+        waiters.notify_ready(BTreeMap::from([(1, 15)]), SetAside::new());
+        let notified = ["a", "b", "c"].into_iter().filter(|name| is_notified(&waiters, name)).count();
+        assert_eq!(notified, 2);
+        assert!(!is_notified(&waiters, "elsewhere"));
     }
 
     #[test]
@@ -288,8 +288,8 @@ mod tests {
         for name in ["a", "b"] {
             waiters.register(&worker(name), Wants { limit: 64, ..wants(&[1], &[], 2) });
         }
-        waiters.tell_ready(BTreeMap::from([(1, 10)]), SetAside::new());
-        assert!(is_told(&waiters, "a") && is_told(&waiters, "b"));
+        waiters.notify_ready(BTreeMap::from([(1, 10)]), SetAside::new());
+        assert!(is_notified(&waiters, "a") && is_notified(&waiters, "b"));
     }
 
     #[test]
@@ -298,20 +298,20 @@ mod tests {
         let refused = |gate: &str| BTreeMap::from([(1, BTreeSet::from([gate.to_owned()]))]);
         waiters.register(&worker("a"), Wants { refused: refused("?mine@1"), ..wants(&[1], &[], 10) });
         waiters.register(&worker("b"), Wants { refused: refused("?echo@1"), ..wants(&[1], &[], 10) });
-        waiters.tell_ready(BTreeMap::new(), BTreeMap::from([(1, BTreeMap::from([("?mine@1".to_owned(), 3)]))]));
-        assert!(!is_told(&waiters, "a") && is_told(&waiters, "b"));
+        waiters.notify_ready(BTreeMap::new(), BTreeMap::from([(1, BTreeMap::from([("?mine@1".to_owned(), 3)]))]));
+        assert!(!is_notified(&waiters, "a") && is_notified(&waiters, "b"));
         waiters.register(&worker("c"), wants(&[1], &[], 10));
-        waiters.tell_ready(BTreeMap::from([(1, 3)]), SetAside::new());
-        assert!(!is_told(&waiters, "a") && is_told(&waiters, "c"), "one that refuses nothing goes first");
+        waiters.notify_ready(BTreeMap::from([(1, 3)]), SetAside::new());
+        assert!(!is_notified(&waiters, "a") && is_notified(&waiters, "c"), "one that refuses nothing goes first");
     }
 
     #[test]
     fn a_worker_that_is_told_before_it_waits_does_not_miss_it() {
         let waiters = Waiters::default();
         waiters.register(&worker("a"), wants(&[1], &[], 1));
-        waiters.tell_ready(BTreeMap::from([(1, 1)]), SetAside::new());
-        assert!(is_told(&waiters, "a"));
-        assert!(!is_told(&waiters, "a"));
+        waiters.notify_ready(BTreeMap::from([(1, 1)]), SetAside::new());
+        assert!(is_notified(&waiters, "a"));
+        assert!(!is_notified(&waiters, "a"));
     }
 
     #[test]

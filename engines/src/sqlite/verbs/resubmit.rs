@@ -124,7 +124,7 @@ fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) ->
     step.prepare(sql::RESUBMIT_TASK)?
         .execute((task.key, queue, revision, step.now_micros(), wish.reset_attempts))
         .or_store()?;
-    step.prepare(sql::FORGET_STRANGER)?.execute([task.key]).or_store()?;
+    step.prepare(sql::FORGET_UNKNOWN_TASK)?.execute([task.key]).or_store()?;
     if let Some(parameters) = &wish.parameters {
         step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([task.key]).or_store()?;
         set_parameters(step, task.key, parameters)?;

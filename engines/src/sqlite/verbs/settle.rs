@@ -17,7 +17,7 @@ use crate::sqlite::{
         moves::{self, Attempt},
         step::Step,
     },
-    read::look,
+    read::tasks,
     sql,
     store::error::OrStore,
 };
@@ -36,7 +36,7 @@ fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnsw
     if found.status.is_finished() {
         // The settlement that ended the task had this fence.
         let is_it = |task: &Task| is_repetition(&settlement.outcome, task, found.cancel_requested);
-        let ended = look::get(&step.view()?, id)?.filter(is_it);
+        let ended = tasks::get(&step.view()?, id)?.filter(is_it);
         return Ok(ended.map_or(SettleAnswer::LeaseLost, |task| SettleAnswer::Accepted(task.status)));
     }
     let status = end_attempt(step, &found, settlement)?;
@@ -81,7 +81,7 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
 
 /// Since when workers have been giving a task back as unknown.
 fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
-    let mut statement = step.prepare(sql::NOTE_STRANGER)?;
+    let mut statement = step.prepare(sql::NOTE_UNKNOWN_TASK)?;
     let since = statement.query_row((found.key, step.now_micros()), |row| row.get(0)).or_store()?;
     Ok(Timestamp::from_micros(since))
 }

@@ -94,7 +94,7 @@ pub(crate) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     }
     let at_once = link::link(step, &linked)?;
     if let Some(full) = full {
-        return Err(told(step, full, &in_need));
+        return Err(error_of_full_queue(step, full, &in_need));
     }
     entered.into_iter().try_for_each(|(queue, count)| limits::note_entered(step, queue, count))?;
     let may_move = !linked.is_empty() || !step.ledger.ended.is_empty();
@@ -103,7 +103,7 @@ pub(crate) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     }
     if may_move || taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
         // A task of the batch may have moved another one.
-        taken.iter_mut().try_for_each(|submitted| look_again(step, submitted))?;
+        taken.iter_mut().try_for_each(|submitted| read_again(step, submitted))?;
     }
     for id in std::mem::take(&mut step.ledger.stored_again) {
         workflows::touch(step, &id)?;
@@ -120,14 +120,14 @@ fn overfull(step: &Step<'_>, queue: i64) -> Result<Option<Error>> {
 }
 
 /// The error for a full queue, or for tasks that will never fit there.
-fn told(step: &Step<'_>, full: Error, in_need: &[i64]) -> Error {
+fn error_of_full_queue(step: &Step<'_>, full: Error, in_need: &[i64]) -> Error {
     let Error::QueueFull { queue, max_length } = &full else { return full };
     let is_there = |key: &&i64| step.catalog().limited.get(key).is_some_and(|config| config.name == *queue);
     let count = in_need.iter().filter(is_there).count();
     if count as u64 > *max_length { Error::over_length(queue, count, *max_length) } else { full }
 }
 
-fn look_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
+fn read_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
     // A task that is only remembered does not move.
     let Some((stored, _)) = find(step, &submitted.id)? else { return Ok(()) };
     (submitted.queue, submitted.status) = (step.queue_name(stored.queue)?, stored.status);

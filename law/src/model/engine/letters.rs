@@ -1,7 +1,7 @@
 //! [`Letters`] of this store.
 
 use async_trait::async_trait;
-use jobbers_common::engine::{DeadKey, Letters, Outbox, Result, dead::validate_forget, look::validate_limit};
+use jobbers_common::engine::{DeadKey, Letters, Outbox, Result, letters::validate_forget, reads::validate_limit};
 
 use crate::model::ModelEngine;
 

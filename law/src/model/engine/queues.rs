@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Deleted, PutMode, QueueListRequest, QueuePage, QueueStats, Queues, Result,
-        keep::{validate_creation, validate_move},
-        look::validate_limit,
+        reads::validate_limit,
+        upkeep::{validate_creation, validate_move},
     },
     history::{Grain, History, validate_history},
     name::QueueName,

@@ -7,7 +7,7 @@ use jobbers_common::{
     dependency::added::{NewDependency, validate_new},
     engine::{
         Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, Tasks, dead::validate_resubmit, keep::validate_task_deletion,
+        Submit, Submitted, TaskDeletion, Tasks, letters::validate_resubmit, upkeep::validate_task_deletion,
         workflows::validate_ids,
     },
     lifecycle::Status,

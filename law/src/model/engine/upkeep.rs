@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{AuditRequest, Audited, Health, PruneRequest, Pruned, Reclaimed, Result, Upkeep, look::validate_limit},
+    engine::{AuditRequest, Audited, Health, PruneRequest, Pruned, Reclaimed, Result, Upkeep, reads::validate_limit},
     tombstone::TombstoneHealth,
 };
 

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         DueRuns, PutRun, Result, RunCounts, RunQuery, StoredRun, Workflows,
-        look::validate_limit,
+        reads::validate_limit,
         workflows::{encode_run, validate_definition},
     },
     name::WorkflowId,

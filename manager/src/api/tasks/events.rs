@@ -22,7 +22,7 @@ use jobbers_process::server::memory::Share;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::look::missing;
+use super::show::missing;
 use crate::{app::App, extract::Path, problem::problems};
 
 problems!(EventsProblems: [Code::UnknownTask, Code::Gone, Code::Overloaded]);

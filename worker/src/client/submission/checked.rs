@@ -11,7 +11,7 @@ use jobbers_common::{
     task::{Priority, Start},
 };
 
-use super::{Submission, Wish};
+use super::{Submission, Wanted};
 use crate::{
     client::{
         connection::{Client, Way},
@@ -41,7 +41,7 @@ impl Submission<Raw> {
             return Err(SubmitError::Invalid(problem));
         }
         self.overrides.validate()?;
-        let unique = self.unique.map(Wish::check).transpose()?;
+        let unique = self.unique.map(Wanted::check).transpose()?;
         let concurrency_key = self.concurrency_key.transpose().map_err(SubmitError::Invalid)?;
         let concurrency_key = concurrency_key.map(ConcurrencyKey::new).transpose();
         if let Start::After(delay) = self.start

@@ -65,7 +65,7 @@ local function in_lane(name, score, wanted)
   elseif score ~= '' and tonumber(score) > 0 then
     first = place_of_revision(lane, format('%015.0f', score + 1))
   end
-  local entries, stopped_at = look_in_lane(name, first, wanted)
+  local entries, stopped_at = read_in_lane(name, first, wanted)
   for i, entry in ipairs(entries) do
     found[2 * i - 1], found[2 * i] = sub(entry, @entry.rest.at), sub(entry, @entry.revision)
   end

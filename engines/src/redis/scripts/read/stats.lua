@@ -33,7 +33,7 @@ local function oldest_ready(name, aside)
       oldest = min(oldest or ready_at, ready_at)
     end
   end
-  local entries, stopped_at = look_in_lane(name, 0, 1)
+  local entries, stopped_at = read_in_lane(name, 0, 1)
   local record = entries[1] and call('HGET', T, sub(entries[1], @entry.rest.at))
   if stopped_at then
     -- Behind many ghosts: roughly when the last of these came.

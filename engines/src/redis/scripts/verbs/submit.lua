@@ -225,7 +225,7 @@ local function take_run(run)
 end
 
 -- A letter for each task of a run, and for existing ones their queue and status.
-local function tell_run(run, scheduled, said, existing)
+local function answer_of_run(run, scheduled, said, existing)
   if not is_any_stored and not is_any_refused then
     said[#said + 1] = string.rep(scheduled and @submitted.scheduled or @submitted.created, run.count)
     return
@@ -247,7 +247,7 @@ local function tell_run(run, scheduled, said, existing)
 end
 
 -- For each task of a group a letter, its id, and its present queue and status.
-local function tell_as_they_stand(group)
+local function answers_by_task(group)
   local answer, said = { '' }, {}
   for _, run in ipairs(group.runs) do
     local last = run.place + run.count - 1
@@ -276,7 +276,7 @@ for g, group in ipairs(groups) do
     for _, run in ipairs(group.runs) do
       local scheduled = take_run(run)
       if not is_plain then
-        tell_run(run, scheduled, said, existing)
+        answer_of_run(run, scheduled, said, existing)
       end
     end
   end
@@ -306,7 +306,7 @@ if put_links and not refusals[1] then
 end
 for g, group in ipairs(may_have_moved and not take_unique and groups or {}) do
   if not refusals[g] and string.lower(group.mode) == group.mode then
-    answers[g] = tell_as_they_stand(group)
+    answers[g] = answers_by_task(group)
   end
 end
 return answers

@@ -17,12 +17,12 @@ pub(super) fn notify_waiting(shared: &Shared, notifications: Vec<Notification>) 
             }
             Notification::Freed(queue) => *freed.entry(queue).or_default() += 1,
             Notification::Ready(queue) => *ready.entry(queue).or_default() += 1,
-            Notification::Cancel(worker) => shared.waiters.tell_worker(&worker),
-            Notification::Finished(id) => shared.waiters.tell_finished(&id),
-            Notification::Board(board, group, woken_at) => shared.waiters.groups.tell(board, group, woken_at),
-            Notification::Config => shared.waiters.tell_workers(),
+            Notification::Cancel(worker) => shared.waiters.notify_worker(&worker),
+            Notification::Finished(id) => shared.waiters.notify_finished(&id),
+            Notification::Board(board, group, woken_at) => shared.waiters.groups.notify(board, group, woken_at),
+            Notification::Config => shared.waiters.notify_workers(),
         }
     }
-    shared.waiters.tell_ready(ready, set_aside);
-    shared.waiters.tell_freed(freed);
+    shared.waiters.notify_ready(ready, set_aside);
+    shared.waiters.notify_freed(freed);
 }

@@ -136,9 +136,9 @@ local function audit_of_edges()
   return {
     check = check_edges,
     is_put_off = is_put_off,
-    edges = look_over_edges,
-    edges_out = look_over_edges_out,
-    timeouts = look_over_timeouts,
+    edges = audit_edges,
+    edges_out = audit_edges_out,
+    timeouts = audit_timeouts,
   }
 end
 local edge_audit = audit_of_edges()
@@ -203,7 +203,7 @@ local function check_task(id, record)
   end
 end
 
-local function look_over_tasks()
+local function audit_tasks()
   local found = scan('HSCAN', T, limit)
   for i = 1, #found[2], 2 do
     looked_at = looked_at + 1
@@ -239,7 +239,7 @@ local function check_weight(name, id, noted)
   end
 end
 
-local function look_over_weights(name)
+local function audit_weights(name)
   if not sized or not is_sized(name) then
     return ''
   end
@@ -251,7 +251,7 @@ local function look_over_weights(name)
   return found[1]
 end
 
-local function look_over_place(part_name, name)
+local function audit_place(part_name, name)
   local key = of(name, part_name)
   local found = scan('ZSCAN', key, limit)
   for i = 1, #found[2], 2 do
@@ -271,7 +271,7 @@ local function look_over_place(part_name, name)
   return found[1]
 end
 
-local function look_over_finished(name)
+local function audit_finished(name)
   local list, first = of(name, 'f'), 0
   if from ~= '' then
     first = place_of_revision(list, from)
@@ -297,7 +297,7 @@ local function look_over_finished(name)
 end
 
 -- Entries of the lane without a task, if no ghosts are counted.
-local function look_over_lane(name)
+local function audit_lane(name)
   local lane, first = of(name, 'q'), 0
   if from ~= '' then
     first = place_of_revision(lane, from)
@@ -338,7 +338,7 @@ local function check_ghosts(name)
 end
 
 -- Places behind gates; and gates that would let tasks pass and have no due time.
-local function look_over_aside(name)
+local function audit_aside(name)
   local found = scan('ZSCAN', of(name, 'y'), limit)
   for i = 1, #found[2], 2 do
     local place = found[2][i]
@@ -372,7 +372,7 @@ local function look_over_aside(name)
 end
 
 -- Slots of gates: whether their holders run.
-local function look_over_slots(name)
+local function audit_slots(name)
   local found = scan('ZSCAN', of(name, 'h'), limit)
   for i = 1, #found[2], 2 do
     local slot = found[2][i]
@@ -390,7 +390,7 @@ local function look_over_slots(name)
 end
 
 -- Values may be large and are read too, so few are checked in one step.
-local function look_over_beside(hash)
+local function audit_beside(hash)
   local key = P .. hash
   local found = scan('HSCAN', key, math.max(1, min(limit, 50)))
   for i = 1, #found[2], 2 do
@@ -405,7 +405,7 @@ local function look_over_beside(hash)
   return found[1]
 end
 
-local function look_over_keys()
+local function audit_keys()
   local found = scan('HSCAN', P .. 'k', limit)
   for i = 1, #found[2], 2 do
     local key, id = found[2][i], found[2][i + 1]
@@ -419,7 +419,7 @@ local function look_over_keys()
   return found[1]
 end
 
-local function look_over_outbox()
+local function audit_outbox()
   local found = scan('HSCAN', P .. 'o', math.max(1, min(limit, 10)))
   for i = 1, #found[2], 2 do
     local key = found[2][i]
@@ -433,7 +433,7 @@ local function look_over_outbox()
   return found[1]
 end
 
-local function look_over_order()
+local function audit_order()
   local found = scan('ZSCAN', P .. 'o:order', limit)
   for i = 1, #found[2], 2 do
     local key = found[2][i]
@@ -537,7 +537,7 @@ local function check_pruning(name)
   end
 end
 
-local function look_over_counts(name)
+local function audit_counts(name)
   check_bounds(name)
   check_pruning(name)
   check_ghosts(name)
@@ -560,25 +560,25 @@ local function look_over_counts(name)
 end
 
 local pieces = {
-  tasks = look_over_tasks,
-  keys = look_over_keys,
-  outbox = look_over_outbox,
-  order = look_over_order,
+  tasks = audit_tasks,
+  keys = audit_keys,
+  outbox = audit_outbox,
+  order = audit_order,
   edges = edge_audit.edges,
   edges_out = edge_audit.edges_out,
   timeouts = edge_audit.timeouts,
-  beside = function() return look_over_beside(part) end,
-  counts = function() return look_over_counts(part) end,
-  q = function() return look_over_lane(part) end,
-  r = function() return look_over_place('r', part) end,
-  p = function() return look_over_place('p', part) end,
-  y = function() return look_over_aside(part) end,
-  h = function() return look_over_slots(part) end,
-  s = function() return look_over_place('s', part) end,
-  d = function() return look_over_place('d', part) end,
-  l = function() return look_over_place('l', part) end,
-  z = function() return look_over_weights(part) end,
-  f = function() return look_over_finished(part) end,
+  beside = function() return audit_beside(part) end,
+  counts = function() return audit_counts(part) end,
+  q = function() return audit_lane(part) end,
+  r = function() return audit_place('r', part) end,
+  p = function() return audit_place('p', part) end,
+  y = function() return audit_aside(part) end,
+  h = function() return audit_slots(part) end,
+  s = function() return audit_place('s', part) end,
+  d = function() return audit_place('d', part) end,
+  l = function() return audit_place('l', part) end,
+  z = function() return audit_weights(part) end,
+  f = function() return audit_finished(part) end,
 }
 -- Functions of their own, because one function has at most 200 local names.
 local function pieces_of_boards()
@@ -587,7 +587,7 @@ end
 
 local function pieces_of_parents()
   -- include parents held_audit
-  return { from = look_over_lists, held = look_over_holders, kept = look_over_results }
+  return { from = audit_lists, held = audit_holders, kept = audit_results }
 end
 
 local look_over = pieces[piece] or pieces_of_parents()[piece] or pieces_of_boards()[piece]

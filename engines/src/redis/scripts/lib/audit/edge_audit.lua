@@ -48,7 +48,7 @@ local function check_edges(name, id, record)
 end
 
 -- Edges by successor: whether these wait, and whether an end will come that signals them.
-local function look_over_edges()
+local function audit_edges()
   local found = scan('ZSCAN', IN, limit)
   for i = 1, #found[2], 2 do
     local entry = found[2][i]
@@ -79,7 +79,7 @@ local function look_over_edges()
 end
 
 -- Edges by predecessor: whether their successors have them too.
-local function look_over_edges_out()
+local function audit_edges_out()
   local found = scan('ZSCAN', OUT, limit)
   for i = 1, #found[2], 2 do
     local on, since, id, policy = read_edge(found[2][i])
@@ -94,7 +94,7 @@ local function look_over_edges_out()
 end
 
 -- Times until which signals must come: whether their tasks wait for them.
-local function look_over_timeouts()
+local function audit_timeouts()
   local found = scan('ZSCAN', TIMEOUTS, limit)
   for i = 1, #found[2], 2 do
     local entry = found[2][i]

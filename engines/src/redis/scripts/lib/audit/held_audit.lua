@@ -59,7 +59,7 @@ local function release_parents(id, list)
 end
 
 -- Lists of predecessors: whether their tasks exist, and hold these only while they are not over.
-local function look_over_lists()
+local function audit_lists()
   local found = scan('HSCAN', PARENTS, math.max(1, min(limit, LISTS_A_STEP)))
   for i = 1, #found[2], 2 do
     local id, list = found[2][i], found[2][i + 1]
@@ -115,7 +115,7 @@ local function compare_holders(counts)
 end
 
 -- Counts of holders.
-local function look_over_holders()
+local function audit_holders()
   local are_few = from == '' and are_lists_counted() and call('HLEN', HELD_BY) <= PARENTS_COUNTED
   local counts = are_few and count_holders()
   if counts then
@@ -133,7 +133,7 @@ local function look_over_holders()
 end
 
 -- What is kept of deleted tasks: whether it is an end, and a task holds it.
-local function look_over_results()
+local function audit_results()
   local found = scan('HSCAN', HELD_RESULTS, math.max(1, min(limit, RESULTS_A_STEP)))
   for i = 1, #found[2], 2 do
     local id, kept = found[2][i], found[2][i + 1]

@@ -27,7 +27,7 @@ local function is_readable(record)
 end
 
 -- Tasks by their records: whether all that finds them is there, and whether the counter is past them.
-local function look_over_board_tasks(board)
+local function audit_board_tasks(board)
   local found = scan('HSCAN', of_board('t', board), RECORDS)
   local count = tonumber(call('GET', of_board('c', board)) or 0)
   for i = 1, #found[2], 2 do
@@ -55,7 +55,7 @@ local function look_over_board_tasks(board)
 end
 
 -- Looks over the members of a sorted set, each of which belongs to a task; `belongs` says whether it is right.
-local function look_over_members(board, key, detail, belongs)
+local function audit_members(board, key, detail, belongs)
   local found = scan('ZSCAN', key, RECORDS)
   for i = 1, #found[2], 2 do
     local member = found[2][i]
@@ -71,18 +71,18 @@ local function look_over_members(board, key, detail, belongs)
   return found[1]
 end
 
-local function look_over_board_group(named)
+local function audit_board_group(named)
   local board, digits = string.match(named, '^(.*)/(%x*)$')
   local group = string.gsub(digits, '%x%x', function(pair)
     return string.char(tonumber(pair, 16))
   end)
-  return look_over_members(board, places_in(board, group), 'its group has a place for it', function(record, revision, member)
+  return audit_members(board, places_in(board, group), 'its group has a place for it', function(record, revision, member)
     return group_of(record) == group and place_of(revision, record) == member
   end)
 end
 
-local function look_over_board_labels(board)
-  return look_over_members(board, of_board('l', board), 'it is found by a label that it has not',
+local function audit_board_labels(board)
+  return audit_members(board, of_board('l', board), 'it is found by a label that it has not',
     function(record, revision, member)
       for _, label in ipairs(labels_of(record, content_at(record))) do
         if label .. revision == member then
@@ -94,7 +94,7 @@ local function look_over_board_labels(board)
 end
 
 -- Names of groups, in the list of them and where it is noted when they changed: whether these hold tasks.
-local function look_over_board_names(board, part)
+local function audit_board_names(board, part)
   local found = scan(part == 'n' and 'ZSCAN' or 'HSCAN', of_board(part, board), limit)
   for i = 1, #found[2], 2 do
     local group = found[2][i]
@@ -111,9 +111,9 @@ local function look_over_board_names(board, part)
 end
 
 return {
-  board_tasks = look_over_board_tasks,
-  board_group = look_over_board_group,
-  board_labels = look_over_board_labels,
-  board_names = function(board) return look_over_board_names(board, 'n') end,
-  board_changes = function(board) return look_over_board_names(board, 'w') end,
+  board_tasks = audit_board_tasks,
+  board_group = audit_board_group,
+  board_labels = audit_board_labels,
+  board_names = function(board) return audit_board_names(board, 'n') end,
+  board_changes = function(board) return audit_board_names(board, 'w') end,
 }

@@ -7,5 +7,5 @@ if woken[1] and call('EXISTS', P .. 'awaited:groups') == 1 then
       return format('%02x', byte(letter))
     end)
   end
-  tell_waiting(P .. 'awaited:groups', fields)
+  notify_waiting(P .. 'awaited:groups', fields)
 end

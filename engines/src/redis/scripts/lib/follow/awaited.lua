@@ -5,7 +5,7 @@
 
 -- Sends each waiting process one message with those of these tasks, or groups of boards, that it awaits by an entry of
 -- `key`, and forgets them.
-local function tell_waiting(key, ids)
+local function notify_waiting(key, ids)
   local ended, told = {}, {}
   for first = 1, #ids, 1000 do
     local waiting = call('HMGET', key, unpack(ids, first, min(first + 999, #ids)))
@@ -27,6 +27,6 @@ local function tell_waiting(key, ids)
   end
 end
 
-local function tell_ended(ids)
-  tell_waiting(P .. 'awaited', ids)
+local function notify_ended(ids)
+  notify_waiting(P .. 'awaited', ids)
 end

@@ -118,7 +118,7 @@ local function is_awaited(name, gate)
 end
 
 -- After a change of limits: gates with waiting tasks are due now.
-local function look_anew(name)
+local function recheck_gates(name)
   local key, after = of(name, 'v'), call('GET', of(name, 'v'))
   -- Suspects and tasks of unknown kinds do not wait for a limit.
   after = after == '' and '@' or after
@@ -262,7 +262,7 @@ local function let_back(name, wanted)
     most = min(most, wanted + math.max(FEW_ASKED, 2 * call('ZCARD', of(name, 'p'))))
   end
   leave_lane(name, most)
-  look_anew(name)
+  recheck_gates(name)
   let_due_pass(name, wanted, budgets[name])
   return true
 end

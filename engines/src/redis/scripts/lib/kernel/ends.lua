@@ -168,7 +168,7 @@ local function flush_moves(wakes)
   end
   if #finished > 0 then
     -- include awaited
-    tell_ended(finished)
+    notify_ended(finished)
   end
   queues, records, bodies_gone, finished = {}, {}, {}, {}
 end

@@ -106,7 +106,7 @@ end
 
 -- The live entries of the lane from an index on, at most `count`; and, if it stopped among ghosts, the revision of the
 -- last entry it compared.
-local function look_in_lane(name, index, count)
+local function read_in_lane(name, index, count)
   local found, lane, has_ghosts = {}, of(name, 'q'), ghosts_in(name) > 0
   for piece = 1, math.huge do
     local entries = call('LRANGE', lane, index, index + LANE_PIECE - 1)

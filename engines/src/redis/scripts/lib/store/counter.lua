@@ -32,10 +32,10 @@ local function number_at(high, low, next_high, index)
   return next_high .. three(place - 1000)
 end
 
--- Takes `count` numbers, at most 1,000, of the store's one counter, each greater than any before. Returns what `split_number`
--- does. The counter is never behind the clock, and never ahead of it for long, because no store takes a million numbers a
--- second. So numbers keep growing even after the server lost its last writes, by a crash or a failover. Most often the
--- clock is ahead, so the counter is set to it first, and put right if it was not behind.
+-- Takes `count` numbers, at most 1,000, of the store's one counter, each greater than any before. Returns what
+-- `split_number` does. The counter is never behind the clock, and never ahead of it for long, because no store takes a
+-- million numbers a second. So numbers keep growing even after the server lost its last writes, by a crash or a failover.
+-- Most often the clock is ahead, so the counter is set to it first, and put right if it was not behind.
 local function take_numbers(count)
   local key, first, last = P .. 'c', math.max(now - FIRST_NUMBER_AT, 1), math.max(count, 1) - 1
   local high, low, next_high = split_number(first, count)

@@ -19,7 +19,7 @@ end
 local on_ended
 
 -- Wakes the worker of an entry of `w` or `b`. Returns whether a process listens.
-local function tell_sleeper(sleeper)
+local function wake_waiting_worker(sleeper)
   local worker, instance = string.match(sleeper, '^(.*)@(.*)$')
   return call('PUBLISH', P .. 'instance:' .. instance, 'wake ' .. worker) > 0
 end
@@ -45,7 +45,7 @@ local function wake_picky(waiting, queue, count, gate)
       for i = 1, #group do
         if left > 0 then
           call('ZREM', waiting, group[i])
-          left = left - (tell_sleeper(group[i]) and 1 or 0)
+          left = left - (wake_waiting_worker(group[i]) and 1 or 0)
         end
       end
     end
@@ -70,7 +70,7 @@ local function wake(queue, count, part, gate)
     if not first then
       return
     end
-    if tell_sleeper(first) then
+    if wake_waiting_worker(first) then
       left = left - 1
     end
   end

@@ -8,13 +8,13 @@ local edges_at = {}
 local signals_at, pieces_at = {}, {}
 
 -- The edges of the task at a place: pairs of policy and predecessor.
-local function told_edges(run, place)
+local function edges_said(run, place)
   local told = run.kind.is_pieced and '' or ARGV[argument_of(run, place) + run.stride - 1]
   return string.gmatch(told, '(%d)([^%z]+)')
 end
 
 -- The signals from outside that the task at a place waits for, each as a `signal`.
-local function told_signals(run, place)
+local function signals_said(run, place)
   local signals = {}
   for told in string.gmatch(run.kind.is_signalled and ARGV[argument_of(run, place) + run.stride - 2] or '', '[^%z]+') do
     signals[#signals + 1] = @signal_state.waiting .. sub(told, @awaited.on_timeout) .. sub(told, @awaited.timeout)
@@ -47,7 +47,7 @@ local function find_predecessors(group)
     place_of[id] = place
   end
   each_linked(group, function(run, place)
-    for _, on in told_edges(run, place) do
+    for _, on in edges_said(run, place) do
       if not place_of[on] and not is_asked[on] then
         is_asked[on], asked[#asked + 1] = true, on
       end
@@ -66,7 +66,7 @@ local function find_predecessors(group)
   end
   return each_linked(group, function(run, place)
     local edges = {}
-    for policy, on in told_edges(run, place) do
+    for policy, on in edges_said(run, place) do
       local within = place_of[on]
       local record = within and stored[within] or records_of_asked[on]
       if within and enters(within) then
@@ -81,7 +81,7 @@ local function find_predecessors(group)
         return { 'predecessor', place - 1, on }
       end
     end
-    edges_at[place], signals_at[place] = edges, told_signals(run, place)
+    edges_at[place], signals_at[place] = edges, signals_said(run, place)
     if run.kind.is_pieced then
       local told = ARGV[argument_of(run, place) + run.stride - 1]
       pieces_at[place] = { total = tonumber(sub(told, @pieces.total)), told = sub(told, @pieces.rest.at) }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::AccessKey,
-    engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
     name::{KeyId, QueueName, RoleName, WorkerId},
@@ -88,7 +88,7 @@ pub(crate) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
         step.ledger.catalog = Arc::new(step.catalog().with_new_queues());
     }
     let key = step.queue(&queue.name)?;
-    let is_swept = gates::look_anew(step, key)?;
+    let is_swept = gates::recheck(step, key)?;
     let catalog = step.catalog().with_settings(key, queue, is_swept);
     let config = adopt(step, catalog);
     let retention = known.as_ref().map(|known| known.retention.clone()).unwrap_or_default();

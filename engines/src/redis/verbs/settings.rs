@@ -11,7 +11,7 @@ use std::{
 
 use jobbers_common::{
     access::AccessKey,
-    engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
     gate::GateLimits,
     limits::MAX_CONFIG_ENTRIES,
     name::{KeyId, QueueName, RoleName, WorkerId},

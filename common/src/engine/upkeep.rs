@@ -6,7 +6,7 @@ use crate::{
     engine::{
         error::{Error, Result},
         limit::validate_limit,
-        look::TaskFilter,
+        reads::TaskFilter,
     },
     lifecycle::Status,
     limits::MAX_BATCH,

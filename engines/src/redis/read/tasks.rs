@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{
-        DeadTask, Error, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result, look::validate_limit,
+        DeadTask, Error, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result, reads::validate_limit,
     },
     gate::{Gate, ShutGate},
     lifecycle::Status,

@@ -3,8 +3,8 @@
 use jobbers_common::{
     engine::{
         Error, LostTask, Reclaimed, Result, TaskDeletion,
-        keep::{validate_move, validate_task_deletion},
-        look::validate_limit,
+        reads::validate_limit,
+        upkeep::{validate_move, validate_task_deletion},
     },
     name::{QueueName, TaskId},
 };
