@@ -15,14 +15,6 @@ local FIRST_NUMBER_AT = @counter.first_number_at
 -- No number: less than any that is taken.
 local NO_NUMBER = '000000000000000'
 
--- The leading 12 digits of a number, its last three as a number, and, if any of the `count` numbers from it on has others,
--- the leading digits of those after the next thousand.
-local function split_number(first, count)
-  local low = first % 1000
-  local high = (first - low) / 1000
-  return format('%012.0f', high), low, low + count > 1000 and format('%012.0f', high + 1) or nil
-end
-
 -- The digits of the number `index` after the first of those taken.
 local function number_at(high, low, next_high, index)
   local place = low + index
@@ -36,13 +28,25 @@ end
 -- `split_number` does. The counter is never behind the clock, and never ahead of it for long, because no store takes a
 -- million numbers a second. So numbers keep growing even after the server lost its last writes, by a crash or a failover.
 -- Most often the clock is ahead, so the counter is set to it first, and put right if it was not behind.
-local function take_numbers(count)
-  local key, first, last = P .. 'c', math.max(now - FIRST_NUMBER_AT, 1), math.max(count, 1) - 1
-  local high, low, next_high = split_number(first, count)
-  local before = tonumber(call('SET', key, number_at(high, low, next_high, last), 'GET') or 0)
-  if before >= first then
-    high, low, next_high = split_number(before + 1, count)
-    call('SET', key, number_at(high, low, next_high, last))
+-- `split_number` is in a block: a script has room for 200 names.
+local take_numbers
+do
+  -- The leading 12 digits of a number, its last three as a number, and, if any of the `count` numbers from it on has others,
+  -- the leading digits of those after the next thousand.
+  local function split_number(first, count)
+    local low = first % 1000
+    local high = (first - low) / 1000
+    return format('%012.0f', high), low, low + count > 1000 and format('%012.0f', high + 1) or nil
   end
-  return high, low, next_high
+
+  function take_numbers(count)
+    local key, first, last = P .. 'c', math.max(now - FIRST_NUMBER_AT, 1), math.max(count, 1) - 1
+    local high, low, next_high = split_number(first, count)
+    local before = tonumber(call('SET', key, number_at(high, low, next_high, last), 'GET') or 0)
+    if before >= first then
+      high, low, next_high = split_number(before + 1, count)
+      call('SET', key, number_at(high, low, next_high, last))
+    end
+    return high, low, next_high
+  end
 end
