@@ -26,6 +26,8 @@ use axum::{
 
 mod ask;
 mod audit;
+mod board_task;
+mod boards;
 mod chart;
 mod done;
 mod errors;
@@ -79,6 +81,9 @@ pub(crate) fn routes(api: Router) -> Router {
         .route("/ui/workflows", get(workflows::list))
         .route("/ui/workflow", get(workflows::show).post(workflows::change))
         .route("/ui/submit", get(submit::show).post(submit::submit))
+        .route("/ui/boards", get(boards::list))
+        .route("/ui/board", get(boards::show).post(boards::change))
+        .route("/ui/board-task", get(board_task::show).post(board_task::change))
         .route("/ui/keys", get(keys::list).post(keys::issue))
         .route("/ui/key", get(keys::show).post(keys::change))
         .route("/ui/audit", get(audit::list))

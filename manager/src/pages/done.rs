@@ -36,6 +36,9 @@ pub(super) enum Did {
     RunRetried,
     KeyRevoked,
     KeyDeleted,
+    BoardTasksDeleted,
+    BoardTasksDeletedInPart,
+    BoardTaskReleased,
 }
 
 impl Did {
@@ -92,6 +95,11 @@ impl Did {
             Self::KeyRevoked => {
                 ("The key is revoked: it signs no client in any more.".to_owned(), named("jobbers keys revoke"))
             }
+            Self::BoardTasksDeleted => (format!("{} of the board deleted.", many(n, "task")), None),
+            Self::BoardTasksDeletedInPart => {
+                (format!("{} of the board deleted; more are left. Delete again.", many(n, "task")), None)
+            }
+            Self::BoardTaskReleased => ("It may be taken now.".to_owned(), None),
             Self::KeyDeleted => (format!("Key {name} is deleted."), named("jobbers keys delete")),
             Self::RunRetried => {
                 (format!("What did not complete of workflow {name} runs again."), named("jobbers workflow retry"))

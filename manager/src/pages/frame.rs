@@ -32,7 +32,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 ];
 
 /// The pages of the navigation, with their addresses.
-const PLACES: [(&str, &str); 11] = [
+const PLACES: [(&str, &str); 12] = [
     ("Overview", ""),
     ("Tasks", "tasks"),
     ("Dead letters", "letters"),
@@ -41,6 +41,7 @@ const PLACES: [(&str, &str); 11] = [
     ("Schedules", "schedules"),
     ("Workflows", "workflows"),
     ("Submit", "submit"),
+    ("Boards", "boards"),
     ("Keys", "keys"),
     ("Audit log", "audit"),
     ("Manager", "manager"),
@@ -97,6 +98,12 @@ impl Screen {
         };
         whole(&Frame { root: "../", here, title, head: &html! {}, aside: &store, foot: &foot }, &body).into_response()
     }
+}
+
+/// A whole page while the store can't be asked. `here` is its entry in the navigation.
+pub(super) fn page_without_store(here: &str, title: &str, body: &Markup) -> Response {
+    let nothing = html! {};
+    whole(&Frame { root: "../", here, title, head: &nothing, aside: &nothing, foot: &nothing }, body).into_response()
 }
 
 /// The parts of a page around its content.

@@ -166,10 +166,13 @@ fn board_card(list: &BoardListView) -> Markup {
             table {
                 tr { th { "Board" } th.n { "Tasks" } th.n { "Revision" } }
                 @for board in &list.boards {
-                    tr { td { (board.name) } td.n { (number(board.tasks)) } td.n { (number(board.revision)) } }
+                    tr {
+                        td { a href=(to("board", &[("name", board.name.as_str())])) { (board.name) } }
+                        td.n { (number(board.tasks)) } td.n { (number(board.revision)) }
+                    }
                 }
             }
-            @if list.next_cursor.is_some() { p.soft { "And more: " code { "jobbers boards" } } }
+            @if list.next_cursor.is_some() { p.soft { "And more: " a href="boards" { "all boards" } "." } }
         }
     }
 }

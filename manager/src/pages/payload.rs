@@ -67,7 +67,7 @@ pub(super) fn card(task: &TaskView, source: Source, part: Part) -> Markup {
     let raw = raw.get();
     let is_whole = raw.len() <= SHOWN_BYTES;
     let shown = if is_whole { laid_out(raw) } else { format!("{}…", &raw[..raw.floor_char_boundary(SHOWN_BYTES)]) };
-    let download = to("download", &Params { id: task.id.to_string(), source, part });
+    let download = address(task, source, part);
     html! {
         section.card {
             h2 {
@@ -81,6 +81,11 @@ pub(super) fn card(task: &TaskView, source: Source, part: Part) -> Markup {
             pre tabindex="0" { (text(&shown)) }
         }
     }
+}
+
+/// Where a payload is downloaded.
+pub(super) fn address(task: &TaskView, source: Source, part: Part) -> String {
+    to("download", &Params { id: task.id.to_string(), source, part })
 }
 
 #[derive(Debug, Serialize, Deserialize)]

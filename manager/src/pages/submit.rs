@@ -1,74 +1,46 @@
-//! Submitting a task: a form made from the schema that its workers registered, or plain JSON.
+//! Submitting a task: a form made from the schema that its workers registered, or plain JSON. The form of another task is
+//! filled with its parameters. What is refused comes back with what was typed.
 
-use axum::http::Method;
+use axum::{
+    http::{Method, StatusCode},
+    response::Response,
+};
 use jobbers_api::{
+    path::path,
     problem::{Code, Problem},
     registry::{RegisteredTaskView, RegistryView},
     task_request::TaskRequest,
-    task_view::SubmittedView,
+    task_view::{PolicyView, SubmittedView, TaskView},
 };
 use jobbers_common::duration;
 use maud::{Markup, html};
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
+use self::{
+    form::Filled,
+    input::{Fields, Unreadable},
+};
 use super::{
     ask::{Api, Form, Query, Refusal},
     done::{Did, back},
-    frame::{Answered, Screen, post_form},
-    words::{line, number, prose, text, to},
+    frame::{Answered, Screen, page_without_store},
+    payload::{self, Part, Source},
+    words::{line, number, shell, task as task_link, text, to},
 };
 
-/// What precedes the name of a parameter in the name of its field.
-const PREFIX: &str = "p.";
+mod form;
+mod input;
+
+/// Most bytes of parameters that are edited in a page: a form has room for three times as many, as they may have to be escaped.
+const EDITED_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Params {
     name: Option<String>,
     version: Option<u32>,
-}
-
-/// How a parameter is asked for.
-#[derive(Debug, Clone, PartialEq)]
-enum Input<'a> {
-    Text,
-    Number { is_whole: bool },
-    Switch,
-    Choice(Vec<&'a str>),
-    Json,
-}
-
-impl<'a> Input<'a> {
-    /// The input that fits a property's schema.
-    fn of(schema: &'a Value) -> Self {
-        let choices = schema["enum"].as_array().map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>());
-        if let Some(choices) = choices.filter(|choices| choices.len() == schema["enum"].as_array().map_or(0, Vec::len))
-        {
-            return Self::Choice(choices);
-        }
-        let of_many = || schema["type"].as_array()?.iter().filter_map(Value::as_str).find(|word| *word != "null");
-        match schema["type"].as_str().or_else(of_many) {
-            Some("string") => Self::Text,
-            Some("integer") => Self::Number { is_whole: true },
-            Some("number") => Self::Number { is_whole: false },
-            Some("boolean") => Self::Switch,
-            _ => Self::Json,
-        }
-    }
-
-    /// The JSON of what was typed.
-    fn json(&self, typed: &str) -> String {
-        match self {
-            Self::Text | Self::Choice(_) => Value::from(typed).to_string(),
-            Self::Number { .. } | Self::Switch | Self::Json => typed.trim().to_owned(),
-        }
-    }
-}
-
-/// The parameters that a schema names, with their schemas; `None` if it does not describe an object by its fields.
-fn properties(task: &RegisteredTaskView) -> Option<Vec<(&str, &Value)>> {
-    let properties = task.parameters.as_ref()?["properties"].as_object()?;
-    Some(properties.iter().map(|(name, schema)| (name.as_str(), schema)).collect())
+    /// A task whose parameters are to be edited.
+    from: Option<String>,
 }
 
 fn find<'a>(registry: &'a RegistryView, name: &str, version: Option<u32>) -> Option<&'a RegisteredTaskView> {
@@ -76,14 +48,78 @@ fn find<'a>(registry: &'a RegistryView, name: &str, version: Option<u32>) -> Opt
     fitting.filter(|task| version.is_none_or(|version| version == task.version)).max_by_key(|task| task.version)
 }
 
-/// `GET /ui/submit`, and with `name=` and `version=` the form of a task.
-pub(super) async fn show(screen: Screen, Query(Params { name, version }): Query<Params>) -> Answered {
-    let registry: RegistryView = screen.api.get("/tasks/registry").await?;
-    let body = match &name {
-        None => choice(&registry),
-        Some(name) => form(name, version, find(&registry, name, version)),
+/// What live workers can run; nothing for a key that may submit tasks, and not look at workers.
+async fn known_tasks(api: &Api) -> Result<RegistryView, Refusal> {
+    match api.get("/tasks/registry").await {
+        Err(refusal) if refusal.status == StatusCode::FORBIDDEN => Ok(RegistryView { tasks: Vec::new() }),
+        answer => answer,
+    }
+}
+
+/// `GET /ui/submit`; with `name=` and `version=` the form of a task, with `from=` that of another one, to be edited.
+pub(super) async fn show(screen: Screen, Query(params): Query<Params>) -> Answered {
+    let registry = known_tasks(&screen.api).await?;
+    let body = match &params {
+        Params { from: Some(from), .. } => edit(&screen.api.get(&path(["tasks", from])).await?, &registry),
+        Params { name: Some(name), version, .. } => {
+            let known = find(&registry, name, *version);
+            let version = known.map(|task| task.version).or(*version).unwrap_or(1);
+            Filled { name, version, known, from: None, fields: None, refusal: None }.page()
+        }
+        Params { name: None, .. } => choice(&registry),
     };
     Ok(screen.page("Submit", "Submit a task", &body))
+}
+
+/// The form of a task, with its parameters; why not, if they can't be edited here.
+fn edit(task: &TaskView, registry: &RegistryView) -> Markup {
+    let known = find(registry, task.name.as_str(), Some(task.version));
+    let raw = task.parameters.as_deref().map(RawValue::get);
+    if task.parameters_content_type.is_some() || raw.is_some_and(|raw| raw.len() > EDITED_BYTES) {
+        return elsewhere(task);
+    }
+    let mut fields = input::fill(known, raw.unwrap_or("{}"));
+    fields.push(("queue".to_owned(), task.queue.to_string()));
+    fields.push(("priority".to_owned(), task.priority.to_string()));
+    let form = Filled {
+        name: task.name.as_str(),
+        version: task.version,
+        known,
+        from: Some(task.id.as_str()),
+        fields: Some(&fields),
+        refusal: None,
+    };
+    html! {
+        (form.page())
+        @if raw.is_none() { p.soft { "The task keeps its parameters no more: put them in." } }
+    }
+}
+
+/// How parameters are edited that a page can't show whole.
+fn elsewhere(task: &TaskView) -> Markup {
+    let name = shell(task.name.as_str());
+    html! {
+        h1 { "Edit and send again" }
+        section.card {
+            p {
+                a href=(payload::address(task, Source::Task, Part::Parameters)) { "Download the parameters" } ": "
+                @match &task.parameters_content_type {
+                    Some(kind) => { "they are " (text(kind)) ", which a page can't edit." }
+                    None => { "they are too long for a page." }
+                }
+                " Change them, and submit them from a terminal:"
+            }
+            @if task.parameters_content_type.is_none() {
+                pre tabindex="0" { "jobbers submit " (name) " --task-version " (task.version) " - < parameters.json" }
+            } @else {
+                pre tabindex="0" {
+                    "curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d @task.json"
+                }
+                p.soft { "With the bytes as base64 in " code { "parameters" } " and their type in " code { "parameters_content_type" } "." }
+            }
+            p { "Back to " (task_link(&task.id)) }
+        }
+    }
 }
 
 fn choice(registry: &RegistryView) -> Markup {
@@ -114,85 +150,68 @@ fn choice(registry: &RegistryView) -> Markup {
     }
 }
 
-fn form(name: &str, version: Option<u32>, known: Option<&RegisteredTaskView>) -> Markup {
-    let fields = known.and_then(properties);
-    let version = known.map(|task| task.version).or(version).unwrap_or(1);
-    html! {
-        h1 { "Submit " (line(name)) "@" (version) }
-        @if let Some(task) = known { @if !task.description.is_empty() { p { (prose(&text(&task.description))) } } }
-        @else { p.soft { "No live worker can run it: the task waits until one can." } }
-        (post_form(Some("card"), &html! {
-            input type="hidden" name="name" value=(name);
-            input type="hidden" name="version" value=(version);
-            h2 { "Parameters" }
-            @match (&fields, known) {
-                (Some(fields), Some(task)) => div.fields {
-                    @for (field, schema) in fields { (parameter(task, field, schema)) }
-                },
-                _ => label { "JSON" textarea name="parameters" { "{}" } },
-            }
-            h2 { "How" }
-            div.fields {
-                label { "Queue" input name="queue" placeholder="as the rules say"; }
-                label { "Priority" input type="number" min="0" max="9" name="priority" placeholder="5"; }
-                label { "Not before" input name="delay" placeholder="in 10s, 5m, 1h"; }
-                label { "Id" input name="id" placeholder="a new one"; }
-            }
-            p { button { "Submit" } " " span.soft { "One task is stored. " code { "jobbers submit " (line(name)) } } }
-        }))
-    }
-}
-
-fn parameter(task: &RegisteredTaskView, name: &str, schema: &Value) -> Markup {
-    let required = task.parameters.as_ref().and_then(|all| all["required"].as_array());
-    let is_required = required.is_some_and(|all| all.iter().any(|it| it.as_str() == Some(name)));
-    let (field, about) = (format!("{PREFIX}{name}"), schema["description"].as_str().unwrap_or_default());
-    let preset = &schema["default"];
-    html! {
-        label {
-            span { (line(name)) @if !is_required { " (optional)" } @if !about.is_empty() { ": " (prose(&line(about))) } }
-            @match Input::of(schema) {
-                Input::Text => { input name=(field) required[is_required] value=[preset.as_str()]; }
-                Input::Number { is_whole } => {
-                    @let step = if is_whole { "1" } else { "any" };
-                    input type="number" step=(step) name=(field) required[is_required] value=[preset.as_number()];
-                }
-                Input::Switch => {
-                    select name=(field) {
-                        @if !is_required { option value="" { "–" } }
-                        option selected[preset.as_bool() == Some(true)] { "true" }
-                        option selected[preset.as_bool() == Some(false)] { "false" }
-                    }
-                }
-                Input::Choice(all) => {
-                    select name=(field) {
-                        @if !is_required { option value="" { "–" } }
-                        @for one in all { option value=(one) selected[preset.as_str() == Some(one)] { (line(one)) } }
-                    }
-                }
-                Input::Json => {
-                    textarea name=(field) required[is_required] placeholder="JSON" {
-                        @if !preset.is_null() { (preset.to_string()) }
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// `POST /ui/submit`.
-pub(super) async fn submit(api: Api, Form(fields): Form<Vec<(String, String)>>) -> Answered {
-    let said = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.trim());
+pub(super) async fn submit(screen: Result<Screen, Refusal>, api: Api, Form(fields): Form<Fields>) -> Answered {
+    let registry = known_tasks(&api).await;
+    let sent = match &registry {
+        Ok(registry) => send(&api, registry, &fields).await,
+        Err(refusal) => Err(refusal.clone()),
+    };
+    match sent {
+        Ok(submitted) => Ok(back("task", Some(("id", submitted.id.as_str())), Did::Submitted, None)),
+        Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => Err(refusal),
+        Err(refusal) => Ok(again(screen.ok().as_ref(), registry.ok().as_ref(), &fields, &refusal)),
+    }
+}
+
+fn said<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.trim())
+}
+
+/// The form as it was sent, and why it was refused.
+fn again(
+    screen: Option<&Screen>,
+    registry: Option<&RegistryView>,
+    fields: &[(String, String)],
+    refusal: &Refusal,
+) -> Response {
+    let name = said(fields, "name").unwrap_or_default();
+    let version = said(fields, "version").and_then(|version| version.parse().ok()).unwrap_or(1);
+    let known = registry.and_then(|registry| find(registry, name, Some(version)));
+    // A task that is gone gives nothing more to the new one.
+    let code = refusal.problem.code.to_string();
+    let is_gone = [Code::UnknownTask, Code::Gone].iter().any(|gone| gone.as_str() == code);
+    let from = said(fields, "from").filter(|_| !is_gone);
+    let body = Filled { name, version, known, from, fields: Some(fields), refusal: Some(refusal) }.page();
+    let mut response = match screen {
+        Some(screen) => screen.page("Submit", "Submit a task", &body),
+        None => page_without_store("Submit", "Submit a task", &body),
+    };
+    *response.status_mut() = refusal.status;
+    response
+}
+
+/// A task to submit, with the policy of another one.
+#[derive(Debug, Serialize)]
+struct Again<'a> {
+    #[serde(flatten)]
+    request: TaskRequest<'a>,
+    #[serde(flatten)]
+    policy: Option<PolicyView>,
+}
+
+/// Submits what a form says.
+async fn send(api: &Api, registry: &RegistryView, fields: &[(String, String)]) -> Result<SubmittedView, Refusal> {
+    let said = |name: &str| said(fields, name);
     let name = said("name").ok_or_else(|| refused("the form names no task"))?;
     let version: u32 =
         said("version").map_or(Ok(1), str::parse).map_err(|error| refused(format!("version: {error}")))?;
-    let registry: RegistryView = api.get("/tasks/registry").await?;
-    let parameters = match said("parameters") {
-        Some(json) => json.to_owned(),
-        None => parameters(find(&registry, name, Some(version)), &fields),
+    let parameters = input::read(find(registry, name, Some(version)), fields).map_err(unreadable)?;
+    let parameters = RawValue::from_string(parameters).map_err(|error| refused(error.to_string()))?;
+    let source: Option<TaskView> = match said("from") {
+        Some(from) => Some(api.get(&path(["tasks", from])).await?),
+        None => None,
     };
-    let parameters =
-        RawValue::from_string(parameters).map_err(|error| refused(format!("the parameters are no JSON: {error}")))?;
     let parse = |what: &str, error: &dyn std::fmt::Display| refused(format!("{what}: {error}"));
     let request = TaskRequest {
         id: said("id").map(str::parse).transpose().map_err(|error| parse("id", &error))?,
@@ -201,67 +220,27 @@ pub(super) async fn submit(api: Api, Form(fields): Form<Vec<(String, String)>>) 
         priority: said("priority").map(str::parse).transpose().map_err(|error| parse("priority", &error))?,
         delay: said("delay").map(duration::parse).transpose().map_err(|error| parse("not before", &error))?,
         parameters: Some(&parameters),
+        concurrency_key: source.as_ref().and_then(|source| source.concurrency_key.clone()),
+        labels: source.as_ref().map(|source| source.labels.clone()).unwrap_or_default(),
         ..TaskRequest::new(name.parse().map_err(|error| parse("name", &error))?)
     };
-    let submitted: SubmittedView = api.call_with(Method::POST, "/tasks", &request).await?;
-    Ok(back("task", Some(("id", submitted.id.as_str())), Did::Submitted, None))
-}
-
-/// The parameters as JSON, each of them read as its schema says.
-fn parameters(task: Option<&RegisteredTaskView>, fields: &[(String, String)]) -> String {
-    let known = task.and_then(properties).unwrap_or_default();
-    let given = fields.iter().filter_map(|(field, typed)| Some((field.strip_prefix(PREFIX)?, typed)));
-    let entries = given.map(|(name, typed)| {
-        let schema = known.iter().find(|(field, _)| *field == name).map(|(_, schema)| *schema);
-        format!("{}:{}", Value::from(name), schema.map_or(Input::Text, Input::of).json(typed))
-    });
-    format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
+    let again = Again { request, policy: source.map(|source| source.policy) };
+    api.call_with(Method::POST, "/tasks", &again).await
 }
 
 fn refused(detail: impl Into<String>) -> Refusal {
     Problem::new(Code::InvalidRequest, detail).into()
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn task() -> RegisteredTaskView {
-        let task = json!({
-            "name": "t", "version": 1, "workers": 1, "queues": [], "roles": [],
-            "parameters": {"type": "object", "properties": {
-                "to": {"type": "string"}, "n": {"type": "integer"}, "big": {"type": ["null", "number"]},
-                "on": {"type": "boolean"}, "size": {"enum": ["s", "m"]}, "rest": {"type": "array"},
-            }},
-        });
-        serde_json::from_value(task).unwrap()
-    }
-
-    #[test]
-    fn what_is_typed_becomes_json_of_its_type() {
-        let typed = [
-            ("to", "7"),
-            ("n", " 12345678901234567890123 "),
-            ("big", "1e400"),
-            ("on", "true"),
-            ("size", "s"),
-            ("rest", "[1]"),
-        ];
-        let mut fields: Vec<_> = typed.iter().map(|(name, typed)| (format!("p.{name}"), (*typed).to_owned())).collect();
-        fields.push(("queue".to_owned(), "q".to_owned()));
-        let json = parameters(Some(&task()), &fields);
-        assert_eq!(json, r#"{"to":"7","n":12345678901234567890123,"big":1e400,"on":true,"size":"s","rest":[1]}"#);
-    }
-
-    #[test]
-    fn a_schema_without_fields_asks_for_json() {
-        for schema in
-            [json!(true), json!({"type": "array"}), json!({"anyOf": [{"type": "string"}]}), json!({"enum": [1, 2]})]
-        {
-            assert_eq!(Input::of(&schema), Input::Json, "{schema}");
+fn unreadable(Unreadable { parameter, why }: Unreadable) -> Refusal {
+    match parameter {
+        None => {
+            let problem = Problem::new(Code::InvalidRequest, format!("the parameters are no JSON: {why}"));
+            problem.at("/parameters").into()
         }
-        assert_eq!(Input::of(&json!({"enum": ["a"]})), Input::Choice(vec!["a"]));
+        Some(name) => {
+            let pointer = format!("/parameters/{}", name.replace('~', "~0").replace('/', "~1"));
+            Problem::new(Code::InvalidRequest, format!("parameter {name} is no JSON: {why}")).at(pointer).into()
+        }
     }
 }

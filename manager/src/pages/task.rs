@@ -1,4 +1,4 @@
-//! One task: why it is as it is, its attempts, what it was given and found out; cancel, send again.
+//! One task: why it is as it is, its attempts, what it was given and found out; cancel, send again, edit and send again.
 
 use axum::http::Method;
 use jobbers_api::{
@@ -252,6 +252,7 @@ fn actions(task: &TaskView) -> Markup {
             @else if task.status != Status::Completed {
                 (action("Send again", &again, &button("resubmit", "Send it again", false)))
             }
+            a.button href=(to("submit", &[("from", task.id.as_str())])) { "Edit and send again…" }
         }
     }
 }

@@ -7,6 +7,8 @@ use jobbers_common::{
     board::When,
     engine::{Engine, Outcome},
     failure::{AttemptFailure, FailureKind},
+    policy::{CrashPolicy, PolicyOverrides},
+    registry::{Catalogue, TaskSpec},
     worker::{WorkerReport, WorkerState},
 };
 use jobbers_engines::{OpenOptions, open};
@@ -26,6 +28,8 @@ mod browser;
 mod links;
 mod texts;
 mod trouble;
+
+use browser::drive;
 
 /// A name as long as names may be.
 const LONG: &str = "a/very.long-name:with_all/of.the-odd:letters_that/names.may-hold:and_as/long.as-they:may_be/which.is-one:hundred_and/twenty-8-xy";
@@ -125,6 +129,30 @@ impl Site {
         self.settle(&claimed[0], Outcome::Failed { failure, dead_letter: true }).await;
     }
 
+    /// A worker that can run `greet@2`, whose parameters have a schema with each kind of field.
+    async fn register_greeter(&self, id: &str, host: &str) {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "to": {"type": "string", "description": "A name"}, "times": {"type": "integer", "maximum": 9},
+                "tone": {"enum": ["kind", "short"]}, "aloud": {"type": "boolean"}, "words": {"type": "array"},
+            },
+            "required": ["to"],
+        });
+        let spec = TaskSpec {
+            name: "greet".parse().unwrap(),
+            version: 2,
+            parameters: Some(schema),
+            description: format!("Greets. {ODD}"),
+            on_crash: CrashPolicy::default(),
+            policy: PolicyOverrides::default(),
+        };
+        let lifetime = Duration::from_secs(60);
+        let catalogue = self.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, lifetime).await.unwrap();
+        let report = WorkerReport { catalogue: Some(catalogue), tasks: vec!["greet@2".to_owned()], ..report(id, host) };
+        self.engine.register_worker(report, lifetime).await.unwrap();
+    }
+
     async fn status(&self, id: &str) -> Value {
         self.get(&jobbers_api::path::path(["tasks", id])).await.expect(200)["status"].clone()
     }
@@ -135,7 +163,7 @@ impl Site {
             self.post("/queues", json!({"name": queue, "max_concurrent": 3})).await.expect(201);
         }
         self.post("/queues/paused/pause", "").await.expect(200);
-        self.engine.register_worker(report("worker-1", ODD), Duration::from_secs(60)).await.unwrap();
+        self.register_greeter("worker-1", ODD).await;
         for (id, queue) in [("runs", "mail"), ("ready", "mail"), ("waits/for", "paused"), (LONG, LONG)] {
             let body = json!({"id": id, "name": "echo", "queue": queue, "parameters": {"text": ODD}, "labels": {"team": "a<b"}});
             self.post("/tasks", body).await.expect(201);
@@ -159,7 +187,7 @@ impl Site {
             {"id": "d", "name": "echo", "queue": "mail", "depends_on": ["b", "c"]},
         ]);
         self.post("/workflows", json!({"id": "w", "name": "etl", "nodes": nodes})).await.expect(201);
-        boards::put(self, "mail", b"x", When::NOW).await;
+        boards::put(self, "mail", ODD.as_bytes(), When::NOW).await;
     }
 }
 
@@ -229,6 +257,7 @@ on_both_engines! {
     browser each_screen_opens_without_an_error
     browser what_changes_is_shown_without_a_reload
     browser keys_lead_everywhere
+    drive every_action_of_every_screen_does_what_it_says
     texts what_clients_send_stays_text_on_every_page
     texts a_large_result_is_shown_in_part_and_downloaded_whole
     texts a_list_of_many_is_shown_in_pages
@@ -242,4 +271,8 @@ on_both_engines! {
     actions a_schedule_is_run_paused_and_resumed
     actions a_workflow_is_cancelled_and_retried
     actions a_task_is_submitted_by_a_form
+    actions a_task_is_edited_and_sent_again
+    actions what_is_refused_comes_back_as_it_was_typed
+    actions a_task_of_a_board_is_released_and_deleted
+    actions a_group_of_a_board_is_deleted_as_it_was_shown_and_typed
 }

@@ -1,12 +1,14 @@
 //! Each form, and its effect as the API reports it.
 
 use jobbers_common::{
+    board::{BoardTime, When},
     engine::Outcome,
     failure::{AttemptFailure, FailureKind},
 };
 use serde_json::{Value, json};
 
 use super::Site;
+use crate::boards;
 
 pub(super) async fn a_queue_is_paused_resumed_and_limited(site: Site) {
     let before = json!({"name": "mail", "max_bytes": 5_000, "key_parameter": "/customer", "retention": {"age": "2h", "count": 7}, "strict": true});
@@ -209,4 +211,131 @@ pub(super) async fn a_task_is_submitted_by_a_form(site: Site) {
     assert!(task.text.contains("{\"n\": 1.50}") && task.json()["status"] == "scheduled", "{}", task.text);
     let refused = site.send(site.form("/ui/submit", &[("name", "echo"), ("parameters", "{")])).await;
     assert_eq!((refused.status.as_u16(), refused.text.contains("no JSON")), (422, true), "{}", refused.text);
+}
+
+pub(super) async fn a_task_is_edited_and_sent_again(site: Site) {
+    site.register_greeter("w1", "h1").await;
+    let parameters =
+        json!({"to": "Ada\n\u{202e}", "times": 3, "tone": "kind", "aloud": true, "words": ["a"], "more": null});
+    let task = json!({
+        "id": "a/b", "name": "greet", "version": 2, "queue": "default", "parameters": parameters, "priority": 7,
+        "labels": {"team": "x"}, "concurrency_key": "c", "max_retries": 2, "timeout": "5s",
+    });
+    site.post("/tasks", task).await.expect(201);
+    assert!(site.page("/ui/task?id=a%2Fb").await.contains("href=\"submit?from=a%2Fb\""));
+    let form = site.page("/ui/submit?from=a%2Fb").await;
+    for filled in [
+        r#"<textarea name="j.to" required placeholder="JSON">&quot;Ada\n\u202e&quot;</textarea>"#,
+        r#"name="p.times" value="3""#,
+        r#"<option value="kind" selected>"#,
+        r#"<option value="true" selected>"#,
+        r#"<textarea name="p.words" placeholder="JSON">[&quot;a&quot;]</textarea>"#,
+        r#"<textarea name="j.more" placeholder="JSON">null</textarea>"#,
+        r#"name="queue" placeholder="as the rules say" value="default""#,
+        r#"name="priority" placeholder="5" value="7""#,
+    ] {
+        assert!(form.contains(filled), "{filled}: {form}");
+    }
+    let fields = [
+        ("name", "greet"),
+        ("version", "2"),
+        ("from", "a/b"),
+        ("j.to", r#""Ada\n\u202e""#),
+        ("p.times", "4"),
+        ("p.words", "[1.50]"),
+        ("id", "new"),
+    ];
+    let next = site.act("/ui/submit", &fields).await;
+    assert!(next.starts_with("/ui/task?id=new"), "{next}");
+    let new = site.get("/tasks/new").await;
+    assert!(new.text.contains("[1.50]"), "a number stays as it was typed: {}", new.text);
+    let new = new.json();
+    assert_eq!(new["parameters"], json!({"to": "Ada\n\u{202e}", "times": 4, "words": [1.5]}));
+    assert_eq!((&new["labels"], &new["concurrency_key"]), (&json!({"team": "x"}), &json!("c")));
+    assert_eq!((&new["policy"]["max_retries"], &new["policy"]["timeout"]), (&json!(2), &json!("5s")));
+    assert_eq!(site.get("/tasks/a%2Fb").await.json()["parameters"]["times"], 3, "the other one stays as it is");
+    // The task that was edited is gone meanwhile: the form comes back, and can be sent without it.
+    site.post("/tasks/delete", json!({"ids": ["a/b"]})).await.expect(200);
+    let refused = site.send(site.form("/ui/submit", &fields)).await;
+    assert!(matches!(refused.status.as_u16(), 404 | 410) && refused.text.contains("task a/b"), "{}", refused.text);
+    assert!(refused.text.contains("name=\"p.times\" value=\"4\"") && !refused.text.contains("name=\"from\""));
+    // What a page can't edit can be downloaded.
+    let image = json!({"id": "image", "name": "t", "parameters": "aGk=", "parameters_content_type": "image/png"});
+    site.post("/tasks", image).await.expect(201);
+    let page = site.page("/ui/submit?from=image").await;
+    assert!(
+        page.contains("Download the parameters") && page.contains("image/png") && !page.contains("name=\"parameters\"")
+    );
+}
+
+pub(super) async fn what_is_refused_comes_back_as_it_was_typed(site: Site) {
+    site.register_greeter("w1", "h1").await;
+    let fields = |times: &'static str, words: &'static str, queue: &'static str| {
+        [
+            ("name", "greet"),
+            ("version", "2"),
+            ("p.to", "<Ada> \"&"),
+            ("p.times", times),
+            ("p.words", words),
+            ("queue", queue),
+        ]
+    };
+    for (times, words, queue, status, says, marked) in [
+        ("12", "[]", "default", 422, "9", "p.times"),
+        ("1", "[", "default", 422, "parameter words is no JSON", "p.words"),
+        ("1", "[]", "none", 404, "queue none does not exist", ""),
+    ] {
+        let refused = site.send(site.form("/ui/submit", &fields(times, words, queue))).await;
+        let page = &refused.text;
+        assert_eq!((refused.status.as_u16(), page.contains(says)), (status, true), "{page}");
+        assert!(page.contains("role=\"alert\"") && page.contains("Nothing was submitted"), "{page}");
+        assert!(page.contains("name=\"p.to\" required value=\"&lt;Ada&gt; &quot;&amp;\""), "{page}");
+        assert!(
+            page.contains(&format!("value=\"{times}\"")) && page.contains(&format!(">{words}</textarea>")),
+            "{page}"
+        );
+        assert!(page.contains(&format!("value=\"{queue}\"")), "{page}");
+        let field = page.split('<').find(|tag| tag.contains("aria-invalid")).unwrap_or_default();
+        assert_eq!(field.contains(&format!("name=\"{marked}\"")), !marked.is_empty(), "{field}");
+    }
+    assert_eq!(site.get("/tasks").await.json()["tasks"], json!([]), "nothing was submitted");
+}
+
+pub(super) async fn a_task_of_a_board_is_released_and_deleted(site: Site) {
+    let group = "a/b c&d";
+    let leased = boards::put(&site, group, b"<b>leased</b>", When::At(BoardTime(i64::MAX))).await;
+    let free = boards::put(&site, group, b"free", When::NOW).await;
+    let list = site.page("/ui/boards").await;
+    assert!(list.contains("href=\"board?name=masstasker\""), "{list}");
+    let groups = site.page("/ui/board?name=masstasker").await;
+    let of_group = "board?name=masstasker&amp;group=%7Ea%2Fb+c%26d";
+    assert!(groups.contains(of_group), "{groups}");
+    let tasks = site.page(&format!("/ui/{}", of_group.replace("&amp;", "&"))).await;
+    assert!(tasks.contains("&lt;b&gt;leased&lt;/b&gt;") && tasks.contains("leased or delayed"), "{tasks}");
+    let page = format!("/ui/board-task?board=masstasker&revision={leased}");
+    assert!(site.page(&page).await.contains("jobbers boards release masstasker"));
+    let next = site.act(&page, &[("act", "release")]).await;
+    assert!(site.page(&next).await.contains("It may be taken now."), "{next}");
+    assert_eq!(site.get(&format!("/boards/masstasker/tasks/{leased}")).await.status, 404, "it has a new revision");
+    let next = site.act(&format!("/ui/board-task?board=masstasker&revision={free}"), &[("act", "delete")]).await;
+    assert!(site.page(&next).await.contains("1 task of the board deleted."), "{next}");
+    assert_eq!(site.get("/boards").await.json()["boards"][0]["tasks"], 1);
+    let gone = site.send(site.form(&page, &[("act", "delete")])).await;
+    assert_eq!(gone.status, 404, "a second tab deletes nothing: {}", gone.text);
+}
+
+pub(super) async fn a_group_of_a_board_is_deleted_as_it_was_shown_and_typed(site: Site) {
+    for group in ["", "", "other"] {
+        boards::put(&site, group, b"x", When::NOW).await;
+    }
+    let page = "/ui/board?name=masstasker&group=~";
+    assert!(site.page(page).await.contains("name=\"shown\" value=\"2\""));
+    let next = site.act(page, &[("act", "delete"), ("shown", "2"), ("typed", "1")]).await;
+    assert!(site.page(&next).await.contains("Nothing was deleted"), "{next}");
+    boards::put(&site, "", b"x", When::NOW).await;
+    site.act(page, &[("act", "delete"), ("shown", "2"), ("typed", "2")]).await;
+    assert_eq!(site.get("/boards").await.json()["boards"][0]["tasks"], 4, "one more came than was shown");
+    let next = site.act(page, &[("act", "delete"), ("shown", "3"), ("typed", "3")]).await;
+    assert!(site.page(&next).await.contains("3 tasks of the board deleted."), "{next}");
+    assert_eq!(site.get("/boards").await.json()["boards"][0]["tasks"], 1);
 }

@@ -10,15 +10,19 @@ use super::{Site, links};
 
 mod axe;
 mod chromium;
+pub(super) mod drive;
 
 /// How a screen is looked at: a name, its width, the scheme of its colours, and what axe-core checks.
 const LOOKS: [(&str, u32, &str, &str); 3] =
     [("light", 1280, "light", axe::ALL), ("dark", 1280, "dark", axe::CONTRAST), ("phone", 360, "light", axe::ALL)];
 
-/// One page of each screen, by a walk over all links.
+/// How many pages of a screen are looked at for links to further screens. Every link is followed by a test of its own.
+const FOLLOWED: usize = 3;
+
+/// One page of each screen, by a walk over links.
 async fn screens(site: &Site) -> Vec<String> {
     let mut first = BTreeMap::new();
-    let found = links::addresses_of(site).await;
+    let found = links::addresses_of(site, FOLLOWED).await;
     for path in found.into_iter().filter_map(|(path, is_page)| is_page.then_some(path)) {
         let screen = path.split('?').next().unwrap_or_default().to_owned();
         first.entry(screen).or_insert(path);

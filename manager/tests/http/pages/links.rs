@@ -1,6 +1,6 @@
 //! Each link of each page leads to something that answers, and each page keeps the promises of all pages.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reqwest::{Method, Url};
 
@@ -11,7 +11,7 @@ use crate::server::Answer;
 const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
-pub(super) const REACHED: [&str; 18] = [
+pub(super) const REACHED: [&str; 21] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task",
@@ -28,28 +28,36 @@ pub(super) const REACHED: [&str; 18] = [
     "/ui/workflows",
     "/ui/workflow",
     "/ui/submit",
+    "/ui/boards",
+    "/ui/board",
+    "/ui/board-task",
     "/ui/keys",
     "/ui/audit",
 ];
 
 pub(super) async fn every_link_of_every_page_leads_somewhere(site: Site) {
     site.fill().await;
-    let found = addresses_of(&site).await;
+    let found = addresses_of(&site, usize::MAX).await;
     let paths: BTreeSet<&str> = found.iter().filter_map(|(path, _)| path.split('?').next()).collect();
     for page in REACHED {
         assert!(paths.contains(page), "no link leads to {page}: {paths:?}");
     }
 }
 
-/// Follows every link from the first page on, and checks each page that it finds. Returns what it found, in that order, and
-/// whether each is a page.
-pub(super) async fn addresses_of(site: &Site) -> Vec<(String, bool)> {
-    let mut found = Vec::new();
+/// Follows every link from the first page on, and checks each page that it finds; of links to one screen, the first `most`.
+/// Returns what it found, in that order, and whether each is a page.
+pub(super) async fn addresses_of(site: &Site, most: usize) -> Vec<(String, bool)> {
+    let (mut found, mut of_screen) = (Vec::new(), BTreeMap::<String, usize>::new());
     let root = Url::parse(&format!("http://{}/", site.address)).unwrap();
     let (mut seen, mut left) = (BTreeSet::new(), VecDeque::from([root.clone()]));
     while let Some(url) = left.pop_front() {
         let is_ours = url.origin() == root.origin();
         if !is_ours || url.scheme() == "data" || !seen.insert((url.path().to_owned(), url.query().map(str::to_owned))) {
+            continue;
+        }
+        let followed = of_screen.entry(url.path().to_owned()).or_default();
+        *followed += 1;
+        if *followed > most {
             continue;
         }
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{LONG, Site};
 
 /// Pages that show what clients sent, and of which kinds.
-const SHOWING: [&str; 9] = [
+const SHOWING: [&str; 11] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task?id=ready",
@@ -16,6 +16,8 @@ const SHOWING: [&str; 9] = [
     "/ui/workers",
     "/ui/worker?id=worker-1",
     "/ui/queue?name=mail",
+    "/ui/submit?from=ready",
+    "/ui/board?name=masstasker&group=~mail",
 ];
 
 /// A page without the values of its fields: those are sent back, so they are what they were.

@@ -172,6 +172,78 @@ impl Tab<'_> {
         self.browser.event("Page.loadEventFired").await;
     }
 
+    /// Clicks into the middle of an element, as a person does: it has to be in sight, with nothing above it. `find` is an
+    /// expression of the page.
+    pub(super) async fn click(&mut self, find: &str) {
+        let place = self
+            .evaluate(&format!(
+                "(() => {{
+                    const element = {find};
+                    if (!element) return 'it is not there';
+                    element.scrollIntoView({{ block: 'center' }});
+                    const {{ left, top, width, height }} = element.getBoundingClientRect();
+                    const [x, y] = [left + width / 2, top + height / 2], hit = document.elementFromPoint(x, y);
+                    if (!element.contains(hit)) return `above it is ${{hit?.outerHTML.slice(0, 120)}}`;
+                    return [x, y];
+                }})()"
+            ))
+            .await;
+        assert!(place.is_array(), "{find} can't be clicked: {place}");
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
+            self.call("Input.dispatchMouseEvent", event).await;
+        }
+    }
+
+    /// Clicks what leads to another page, and waits until that is loaded.
+    pub(super) async fn click_and_load(&mut self, find: &str) {
+        self.browser.events.retain(|event| event["method"] != "Page.loadEventFired");
+        self.click(find).await;
+        self.browser.event("Page.loadEventFired").await;
+    }
+
+    /// Goes back to the page before, which the browser may have kept, and waits until that is shown.
+    pub(super) async fn go_back(&mut self) {
+        self.browser.events.retain(|event| event["method"] != "Page.frameNavigated");
+        self.evaluate("void history.back()").await;
+        self.browser.event("Page.frameNavigated").await;
+        let loaded = "new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))";
+        self.evaluate(loaded).await;
+    }
+
+    /// Types into a field in place of what is there; a list gets the entry of this value.
+    pub(super) async fn fill(&mut self, find: &str, text: &str) {
+        let is_list = self
+            .evaluate(&format!(
+                "(() => {{
+                    const field = {find};
+                    field.focus();
+                    if (field.tagName !== 'SELECT') {{ field.select(); return false; }}
+                    field.value = {};
+                    return field.value === {0};
+                }})()",
+                Value::from(text)
+            ))
+            .await;
+        if is_list == json!(false) {
+            self.call("Input.insertText", json!({"text": text})).await;
+        }
+        assert_eq!(self.evaluate(&format!("{find}.value")).await, text, "{find}");
+    }
+
+    /// Goes on in a new tab of the same browser. Returns the one that was in front, to which [`Self::turn_to`] leads back.
+    pub(super) async fn open_another(&mut self) -> String {
+        let other = self.browser.tab().await.session;
+        self.turn_to(other).await
+    }
+
+    /// Goes on in another tab. Returns the one that was in front.
+    pub(super) async fn turn_to(&mut self, session: String) -> String {
+        let before = std::mem::replace(&mut self.session, session);
+        self.call("Page.bringToFront", json!({})).await;
+        before
+    }
+
     /// What went wrong in the pages so far, in the words of the browser.
     pub(super) fn errors(&self) -> Vec<String> {
         let of = |event: &Value| match event["method"].as_str() {
