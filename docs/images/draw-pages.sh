@@ -56,12 +56,12 @@ letter=$(curl -sf "$JOBBERS_MANAGER/dead-letter-queue?limit=1" | python3 -c 'imp
 list() {
   if [ "${1:-}" = --all ]; then
     for page in "" tasks "task?id=report-2026-11" letters "letter?id=$letter" queues "queue?name=webhooks" workers "worker?id=$worker" \
-      schedules "schedule?name=nightly-report" workflows "workflow?id=etl-42" submit "submit?name=text.wordcount" manager; do
+      schedules "schedule?name=nightly-report" workflows "workflow?id=etl-42" submit "submit?name=text.wordcount" "submit?from=report-2026-11" boards store "store?examine=yes" manager; do
       name=${page%%[?]*}
       for look in "light 1280" "dark 1280" "light 360"; do
         read -r scheme width <<<"$look"
-        kind=${page/$name/}
-        echo "${name:-overview}${kind:+-one}-$scheme-$width $width 0 $scheme $JOBBERS_MANAGER/ui/$page"
+        kind=${page#"$name"} kind=${kind%%=*}
+        echo "${name:-overview}${kind/[?]/-}-$scheme-$width $width 0 $scheme $JOBBERS_MANAGER/ui/$page"
       done
     done
   else
@@ -72,3 +72,4 @@ list() {
   fi
 }
 list "${2:-}" | node --experimental-websocket "$here/picture.mjs" "$out"
+node "$here/smaller.mjs" "$out"/*.png
