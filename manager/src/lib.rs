@@ -45,6 +45,7 @@ mod known_tasks;
 mod leases;
 mod listeners;
 mod live_config;
+mod live_pages;
 mod long_work;
 mod meters;
 mod middleware;

@@ -18,6 +18,7 @@ use crate::{
     guard::Guard,
     known_parameters::KnownParameters,
     listeners::Exposure,
+    live_pages::{self, Live},
     middleware::{Middleware, handle},
     pages, swagger_ui, taskstore,
 };
@@ -40,9 +41,11 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
         // Behind the line above: to the front's clients, a wrong method has no body.
         .merge(taskstore::mounted(&app))
         .layer(checked.clone())
-        .with_state(app);
+        .with_state(Arc::clone(&app));
     // A page's own requests to the API are checked as those of any client.
-    pages::routes(api.clone()).method_not_allowed_fallback(unknown_method).layer(checked).merge(api)
+    let pages = pages::routes(api.clone()).method_not_allowed_fallback(unknown_method);
+    let live = from_fn_with_state(Live { app, pages: pages.clone() }, live_pages::around);
+    pages.layer(live).layer(checked).merge(api)
 }
 
 /// What TaskStore's clients find at the root of a port of their own.

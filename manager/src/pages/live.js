@@ -1,10 +1,11 @@
-// Keeps an open page current: reads the page again and replaces those parts marked as live that have changed. A part in
-// which something is open or has the focus stays until it is left. Says when the page is not current.
+// Keeps an open page current: listens to the page as a stream of events, and replaces those parts marked as live that have
+// changed. Without a stream it reads the page again every few seconds. A part in which something is open or has the focus
+// stays until it is left. Says when the page is not current, and goes on by itself.
 "use strict";
 (() => {
   const EVERY = 3000, LONGEST = 30000;
   const stale = document.getElementById("stale");
-  let current = new Date(), wait = EVERY, timer;
+  let current = new Date(), wait = EVERY, timer, source;
 
   const isInUse = (part) => part.contains(document.activeElement) || part.querySelector("details[open], :checked") !== null;
 
@@ -21,36 +22,74 @@
     if (stale.textContent !== text) stale.textContent = text;
   };
 
+  const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+  const title = (page) => page.querySelector("h1")?.textContent ?? "";
+
   // What the manager refuses is a page with this one part.
   const isRefusal = (page) => page.getElementById("content") !== null;
 
+  const isCurrent = () => {
+    current = new Date();
+    wait = EVERY;
+    say("");
+  };
+
+  const isStale = (why) => say(`Not current: this is as of ${current.toLocaleTimeString()}. It is tried again. (${why})`);
+
+  const after = (span, next) => {
+    clearTimeout(timer);
+    if (!document.hidden) timer = setTimeout(next, span);
+  };
+
+  const close = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+  };
+
+  // A stream that ends, or is silent for long, is followed by a look.
+  const listen = () => {
+    close();
+    if (document.hidden) return;
+    const on = (name, act) => source.addEventListener(name, (event) => {
+      after(4 * EVERY, look);
+      act(event.data);
+    });
+    source = new EventSource(location.href);
+    on("page", (html) => { replace(parse(html)); isCurrent(); });
+    on("same", isCurrent);
+    on("refused", (html) => isStale(title(parse(html))));
+    on("busy", isStale);
+    source.onerror = () => { close(); after(wait, look); };
+    after(4 * EVERY, look);
+  };
+
   const look = async () => {
+    close();
     try {
       const answer = await fetch(location.href, { cache: "no-store", headers: { "Jobbers-Live": "1" } });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const page = parse(await answer.text());
+      if (answer.redirected) throw new Error("your session has ended: open the page again to sign in");
       if (answer.ok && isRefusal(document)) return location.reload();
-      if (!answer.ok && !isRefusal(document)) throw new Error(page.querySelector("h1")?.textContent ?? answer.status);
+      if (!answer.ok && !isRefusal(document)) throw new Error(title(page) || answer.status);
       replace(page);
-      current = new Date();
-      wait = EVERY;
-      say("");
+      isCurrent();
     } catch (error) {
       wait = Math.min(wait * 2, LONGEST);
-      say(`Not current: this is as of ${current.toLocaleTimeString()}. It is tried again. (${error.message})`);
+      isStale(error.message);
     }
     next();
   };
 
-  const next = () => {
-    clearTimeout(timer);
-    if (!document.hidden) timer = setTimeout(look, wait);
-  };
+  const next = () => wait > EVERY || isRefusal(document) ? after(wait, look) : listen();
 
   document.addEventListener("visibilitychange", () => {
     wait = EVERY;
-    if (document.hidden) clearTimeout(timer);
+    if (document.hidden) close();
     else look();
   });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => { if (event.persisted) look(); });
 
   // `/` goes to the search; `g` and the first letter of a page's name go to that page; `j` and `k` go down and up the rows
   // of the page; `?` says so.

@@ -1,4 +1,4 @@
-//! How the parameters of a task are asked for in a form, and what becomes of what was typed.
+//! How the parameters of a task are asked for in a form, and which JSON the typed text is.
 //!
 //! A parameter is typed as its schema says (`p.` before its name), or as JSON (`j.`) where a field of a page could not keep
 //! it: text that is empty, has line breaks or hidden letters, a number that no field takes, a value of another type. So a

@@ -80,6 +80,8 @@ pub(super) async fn what_changes_is_shown_without_a_reload(site: Site) {
     tab.until("document.getElementById('standing').textContent.includes('paused')").await;
     tab.until("document.getElementById('why').textContent.includes('queue mail is paused')").await;
     assert_eq!(tab.evaluate("window.notReloaded").await, json!(true));
+    let asked = "performance.getEntriesByType('resource').filter((it) => it.initiatorType === 'fetch').length";
+    assert_eq!(tab.evaluate(asked).await, json!(0), "it came by the stream of events");
     // A part that is in use stays as it is until it is left.
     open(&site, &mut tab, "/ui/").await;
     let drawn = tab.evaluate("document.querySelector('#history svg path').getAttribute('d').length > 0").await;

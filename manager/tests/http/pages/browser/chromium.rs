@@ -32,6 +32,12 @@ impl Browser {
         command
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null", &program])
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-extensions",
+                "--disable-sync",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -50,6 +56,7 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log"] {
             tab.call(&format!("{domain}.enable"), json!({})).await;
         }
+        tab.prefer(&[]).await;
         tab
     }
 
@@ -119,8 +126,14 @@ impl Tab<'_> {
     pub(super) async fn look(&mut self, width: u32, scheme: &str) {
         let size = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500});
         self.call("Emulation.setDeviceMetricsOverride", size).await;
-        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        self.call("Emulation.setEmulatedMedia", media).await;
+        self.prefer(&[("prefers-color-scheme", scheme)]).await;
+    }
+
+    /// What the person prefers; that nothing moves besides, because each picture of a motion would be drawn.
+    async fn prefer(&mut self, preferences: &[(&str, &str)]) {
+        let still = [("prefers-reduced-motion", "reduce")];
+        let all = still.iter().chain(preferences).map(|(name, value)| json!({"name": name, "value": value}));
+        self.call("Emulation.setEmulatedMedia", json!({"features": all.collect::<Vec<_>>()})).await;
     }
 
     /// The value of an expression, or what its promise gives.

@@ -331,6 +331,7 @@ impl Drive<'_> {
         let at = Some(Timestamp::from_micros(1));
         site.engine.put_key(AccessKey { revoked_at: at, ..stored }, PutMode::Replace).await.unwrap();
         soon(async { while with(rotated).await != 401 {} }).await;
+        self.tab.until("document.getElementById('stale').textContent.includes('session has ended')").await;
         self.act("Pause", &[], "Pause").await;
         self.is_at("/sign-in").await;
         self.tab.fill("document.querySelector('[name=key]')", text.as_str()).await;
