@@ -41,6 +41,7 @@ pub mod schedule;
 pub mod session;
 pub mod signal;
 pub mod statuses;
+pub mod store;
 pub mod successors;
 pub mod task_list;
 pub mod task_request;

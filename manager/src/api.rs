@@ -34,6 +34,7 @@ mod routing;
 mod schedules;
 mod search;
 mod session;
+mod store;
 mod tasks;
 mod workers;
 mod workflows;
@@ -61,6 +62,7 @@ pub(crate) use self::tasks::submit::check_templates;
         (name = "workflows", description = "Graphs of tasks, submitted, watched and kept as one run"),
         (name = "workers", description = "Who runs tasks"),
         (name = "boards", description = "What clients of MassTasker and TaskStore keep: look, delete, end a lease"),
+        (name = "store", description = "Whether everything in the store agrees, and its repair"),
         (name = "keys", description = "What clients sign in with"),
         (name = "audit log", description = "Who changed what"),
         (name = "health", description = "Whether all is well"),
@@ -82,6 +84,11 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
+    [of_work(), of_arrangement()].into_iter().flatten().collect()
+}
+
+/// Tasks, their ends, and the queues in which they wait.
+fn of_work() -> Vec<UtoipaMethodRouter<Arc<App>>> {
     vec![
         routes!(tasks::submit::submit, tasks::show::list),
         routes!(tasks::cancel::cancel_many),
@@ -116,6 +123,12 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(queues::pause),
         routes!(queues::resume),
         routes!(queues::purge),
+    ]
+}
+
+/// What says who does which work when, who may do what, and whether all is well.
+fn of_arrangement() -> Vec<UtoipaMethodRouter<Arc<App>>> {
+    vec![
         routes!(roles::list, roles::create),
         routes!(roles::get, roles::put, roles::delete),
         routes!(roles::refresh),
@@ -136,6 +149,8 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(boards::tasks, boards::delete_group),
         routes!(boards::get, boards::delete),
         routes!(boards::release),
+        routes!(store::examine),
+        routes!(store::repair),
         routes!(registry::list),
         routes!(workers::list),
         routes!(workers::drain_matching),

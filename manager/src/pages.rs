@@ -46,6 +46,7 @@ mod ready;
 mod schedules;
 mod shared;
 mod sign_in;
+mod store;
 mod submit;
 mod task;
 mod tasks;
@@ -84,6 +85,7 @@ pub(crate) fn routes(api: Router) -> Router {
         .route("/ui/boards", get(boards::list))
         .route("/ui/board", get(boards::show).post(boards::change))
         .route("/ui/board-task", get(board_task::show).post(board_task::change))
+        .route("/ui/store", get(store::show).post(store::change))
         .route("/ui/keys", get(keys::list).post(keys::issue))
         .route("/ui/key", get(keys::show).post(keys::change))
         .route("/ui/audit", get(audit::list))

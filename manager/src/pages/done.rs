@@ -39,6 +39,8 @@ pub(super) enum Did {
     BoardTasksDeleted,
     BoardTasksDeletedInPart,
     BoardTaskReleased,
+    Repaired,
+    RepairedInPart,
 }
 
 impl Did {
@@ -98,6 +100,10 @@ impl Did {
             Self::BoardTasksDeleted => (format!("{} of the board deleted.", many(n, "task")), None),
             Self::BoardTasksDeletedInPart => {
                 (format!("{} of the board deleted; more are left. Delete again.", many(n, "task")), None)
+            }
+            Self::Repaired => (format!("{} mended.", many(n, "finding")), Some("jobbers cleaner --repair".to_owned())),
+            Self::RepairedInPart => {
+                (format!("{} mended; the store is not yet looked over. Repair it again.", many(n, "finding")), None)
             }
             Self::BoardTaskReleased => ("It may be taken now.".to_owned(), None),
             Self::KeyDeleted => (format!("Key {name} is deleted."), named("jobbers keys delete")),

@@ -32,7 +32,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 ];
 
 /// The pages of the navigation, with their addresses.
-const PLACES: [(&str, &str); 12] = [
+const PLACES: [(&str, &str); 13] = [
     ("Overview", ""),
     ("Tasks", "tasks"),
     ("Dead letters", "letters"),
@@ -42,6 +42,7 @@ const PLACES: [(&str, &str); 12] = [
     ("Workflows", "workflows"),
     ("Submit", "submit"),
     ("Boards", "boards"),
+    ("Store", "store"),
     ("Keys", "keys"),
     ("Audit log", "audit"),
     ("Manager", "manager"),

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{
     ask::Refusal,
     frame::{Answered, Screen, missing},
-    words::{number, prose, queue, seconds, shell, text},
+    words::{number, prose, queue, seconds, text},
 };
 
 /// `GET /ui/manager`.
@@ -36,8 +36,7 @@ pub(super) async fn show(screen: Screen) -> Answered {
         section.card { h2 { "Roles: which workers serve which queues" } (role_table(&roles)) }
         section.card {
             h2 { "Whether everything in the store agrees" }
-            p { "This looks at every task, changes nothing and may run while the store is in use:" }
-            pre tabindex="0" { "jobbers doctor --engine-url " (shell(&text(&ready.store))) }
+            p { "The page " a href="store" { "Store" } " examines it." }
         }
     };
     Ok(screen.page("Manager", "Manager", &body))

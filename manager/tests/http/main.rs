@@ -38,6 +38,7 @@ mod schedules;
 mod server;
 mod sessions;
 mod stop;
+mod store;
 mod store_down;
 mod submit;
 mod taskstore;

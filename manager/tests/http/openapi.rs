@@ -27,7 +27,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 89] = [
+const OPERATIONS: [&str; 91] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -69,6 +69,7 @@ const OPERATIONS: [&str; 89] = [
     "GET /schedules",
     "GET /schedules/{schedule}",
     "GET /schedules/{schedule}/next",
+    "GET /store/examination",
     "GET /tasks",
     "GET /tasks/registry",
     "GET /tasks/{id}",
@@ -98,6 +99,7 @@ const OPERATIONS: [&str; 89] = [
     "POST /schedules/{schedule}/resume",
     "POST /schedules/{schedule}/run",
     "POST /session",
+    "POST /store/repair",
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/delete",

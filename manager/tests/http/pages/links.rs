@@ -11,7 +11,7 @@ use crate::server::Answer;
 const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
-pub(super) const REACHED: [&str; 21] = [
+pub(super) const REACHED: [&str; 22] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task",
@@ -28,6 +28,7 @@ pub(super) const REACHED: [&str; 21] = [
     "/ui/workflows",
     "/ui/workflow",
     "/ui/submit",
+    "/ui/store",
     "/ui/boards",
     "/ui/board",
     "/ui/board-task",
