@@ -4,6 +4,7 @@
 //! until they are read, so that `--json` shows exactly what the manager sent.
 
 use std::{
+    env,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -19,7 +20,11 @@ use jobbers_common::{
 use jobbers_process::{client_key, site::Site};
 use serde::Serialize;
 
-use crate::{failure::Failure, output};
+use crate::{
+    failure::Failure,
+    output,
+    profile::{self, Profile},
+};
 
 /// How long a waiting call endures an unreachable manager; one that restarts is back much sooner.
 pub const AWAY: Duration = Duration::from_secs(60);
@@ -52,23 +57,32 @@ impl ClientArgs {
 /// Which manager to talk to.
 #[derive(Debug, Clone, Args)]
 pub struct ManagerArgs {
-    /// The manager's address [default: of the `jobbers up` that runs in this folder, else http://127.0.0.1:8000]
-    #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
+    /// The manager's address [default: JOBBERS_URL, else of the `jobbers up` that runs in this folder, else
+    /// http://127.0.0.1:8000]
+    #[arg(long, value_name = "URL")]
     manager: Option<String>,
     /// A file with the access key to sign in with, in place of the variables JOBBERS_KEY and JOBBERS_KEY_FILE
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Take both from this profile of ~/.config/jobbers/profiles.toml [default: JOBBERS_PROFILE]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["manager", "key_file"])]
+    profile: Option<String>,
 }
 
 impl ManagerArgs {
-    /// The manager at this address, if there is one, as the flag names it.
-    pub(crate) const fn named(manager: Option<String>) -> Self {
-        Self { manager, key_file: None }
+    /// The manager at this address, or of this profile, as flags name it.
+    pub(crate) const fn named(manager: Option<String>, profile: Option<String>) -> Self {
+        Self { manager, key_file: None, profile }
     }
 
-    /// The manager at this address, with the key in a file, if there is one.
-    pub(crate) const fn signed_in(manager: String, key_file: Option<PathBuf>) -> Self {
-        Self { manager: Some(manager), key_file }
+    /// The manager at this address, with the key in a file, or both of a profile; `None` if nothing is given.
+    pub(crate) fn given(
+        manager: Option<&String>,
+        key_file: Option<&PathBuf>,
+        profile: Option<&String>,
+    ) -> Option<Self> {
+        let given = Self { manager: manager.cloned(), key_file: key_file.cloned(), profile: profile.cloned() };
+        (given.manager.is_some() || given.profile.is_some()).then_some(given)
     }
 
     /// A client for it.
@@ -76,16 +90,47 @@ impl ManagerArgs {
     /// # Errors
     /// [`Failure::Usage`] when the address makes no sense.
     pub fn client(&self) -> Result<Client, Failure> {
-        // Empty, as a compose file gives a variable that is not set.
-        let given = self.manager.clone().filter(|url| !url.is_empty());
-        let url = given.unwrap_or_else(|| Site::here().map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager));
-        let key = match &self.key_file {
-            Some(path) => client_key::of_file(path).map(Some),
-            None => client_key::of_environment(),
+        Ok(self.client_at()?.0)
+    }
+
+    /// A client for it, and its address.
+    pub(crate) fn client_at(&self) -> Result<(Client, String), Failure> {
+        let (url, key) = self.found(|name| env::var(name).ok().filter(|value| !value.is_empty()))?;
+        let url = url.unwrap_or_else(|| Site::here().map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager));
+        let key = match key {
+            Key::File(path) => client_key::of_file(&path).map(Some),
+            Key::OfEnvironment => client_key::of_environment(),
+            Key::None => Ok(None),
         };
         let key = key.map_err(Failure::Usage)?.map(|text| api::ClientKey::new(&text)).transpose();
-        Ok(Client::new(&url)?.with_key(key.map_err(|error| Failure::Usage(error.to_string()))?))
+        Ok((Client::new(&url)?.with_key(key.map_err(|error| Failure::Usage(error.to_string()))?), url))
     }
+
+    /// The address and the key, by the flags, else by a profile, else by the environment. A key of the environment is sent to no
+    /// profile's manager: it may be another one's.
+    fn found(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Option<String>, Key), Failure> {
+        let of_flag = self.manager.clone().filter(|url| !url.is_empty());
+        let named = self.profile.clone().or_else(|| of_flag.is_none().then(|| variable(profile::PROFILE)).flatten());
+        let of_file = self.key_file.clone().map(Key::File);
+        match named {
+            Some(name) => {
+                let Profile { manager, key_file } = Profile::find(&name)?;
+                Ok((Some(manager), of_file.or(key_file.map(Key::File)).unwrap_or(Key::None)))
+            }
+            None => Ok((of_flag.or_else(|| variable(URL)), of_file.unwrap_or(Key::OfEnvironment))),
+        }
+    }
+}
+
+/// The variable with a manager's address.
+pub(crate) const URL: &str = "JOBBERS_URL";
+
+/// Where a key comes from.
+#[derive(Debug, PartialEq, Eq)]
+enum Key {
+    File(PathBuf),
+    OfEnvironment,
+    None,
 }
 
 /// The path of a queue in the API.
@@ -294,5 +339,33 @@ impl Client {
             None => call,
         };
         Ok(call.send().await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_rank_above_the_environment() {
+        let found = |manager: Option<&str>, key_file: Option<&str>, pairs: &[(&str, &str)]| {
+            let args = ManagerArgs {
+                manager: manager.map(str::to_owned),
+                key_file: key_file.map(PathBuf::from),
+                profile: None,
+            };
+            args.found(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+                .unwrap()
+        };
+        let url = |text: &str| Some(text.to_owned());
+        assert_eq!(found(None, None, &[]), (None, Key::OfEnvironment));
+        assert_eq!(found(None, None, &[(URL, "http://b")]), (url("http://b"), Key::OfEnvironment));
+        assert_eq!(
+            found(Some(""), None, &[(URL, "http://b")]).0,
+            url("http://b"),
+            "as a compose file gives what is not set"
+        );
+        let both = found(Some("http://a"), Some("k"), &[(URL, "http://b"), (profile::PROFILE, "prod")]);
+        assert_eq!(both, (url("http://a"), Key::File("k".into())));
     }
 }

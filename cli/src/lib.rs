@@ -20,6 +20,7 @@ pub mod journal;
 mod near;
 mod output;
 mod past;
+mod profile;
 mod progress;
 mod scratch;
 mod stack;

@@ -72,3 +72,29 @@ fn an_installation_starts_with_the_key_in_a_file() {
     let keys = listed["keys"].as_array().unwrap();
     assert_eq!((keys.len(), &keys[0]["name"], &keys[0]["role"]), (1, &Value::from("bootstrap"), &Value::from("admin")));
 }
+
+#[test]
+fn a_profile_has_the_manager_and_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("ops.key"),
+        run_in(folder.path(), &["keys", "create", "ops", "--role", "admin"]).ok().out,
+    )
+    .unwrap();
+    let up = Running::start(folder.path(), &["--no-worker"]);
+    let profiles = folder.path().join("profiles.toml");
+    let text = format!("[here]\nmanager = {:?}\nkey_file = \"ops.key\"\n\n[bare]\nmanager = {:?}\n", up.url, up.url);
+    fs::write(&profiles, text).unwrap();
+    let file = ("JOBBERS_PROFILES", profiles.to_str().unwrap());
+    let with =
+        |arguments: &[&str], more: &[(&str, &str)]| run_with(folder.path(), arguments, &[&[file], more].concat());
+    with(&["queues", "--profile", "here"], &[("JOBBERS_URL", "http://127.0.0.1:1")]).ok();
+    with(&["queues"], &[("JOBBERS_PROFILE", "here")]).ok();
+    with(&["keys", "list", "--profile", "here"], &[]).ok();
+    let of_environment = fs::read_to_string(folder.path().join("ops.key")).unwrap();
+    with(&["queues", "--profile", "bare"], &[("JOBBERS_KEY", of_environment.trim())]).fails(1, "key_required");
+    with(&["queues", "--profile", "there"], &[]).fails(2, "there are: bare, here");
+    with(&["queues", "--profile", "here", "--manager", &up.url], &[]).ends_with(2);
+    run_with(folder.path(), &["queues", "--profile", "here"], &[("JOBBERS_PROFILES", "none.toml")])
+        .fails(2, "does not exist");
+}

@@ -22,21 +22,21 @@ const MOST_IDS: &str = "100";
 
 /// The names of a kind; none when the manager does not answer soon.
 pub(crate) async fn of(kind: Kind, path: &[&str], words: &[String]) -> Vec<String> {
-    // A flag names the manager, or the environment.
-    let manager = named_manager(words).map(str::to_owned).or_else(|| std::env::var("JOBBERS_URL").ok());
+    let given = |flag| value_of(flag, words).map(str::to_owned);
+    let manager = ManagerArgs::named(given("--manager"), given("--profile"));
     let asked = async {
-        let client = ManagerArgs::named(manager).client()?;
+        let client = manager.client()?;
         ask(&client, kind, path).await
     };
     tokio::time::timeout(PATIENCE, asked).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// The value of `--manager URL` or `--manager=URL`. A shell may cut the latter into three words.
-fn named_manager(words: &[String]) -> Option<&str> {
+/// The value of `--flag VALUE` or `--flag=VALUE`. A shell may cut the latter into three words.
+fn value_of<'a>(flag: &str, words: &'a [String]) -> Option<&'a str> {
     let mut words = words.iter().map(String::as_str);
-    let flag = words.find(|word| *word == "--manager" || word.starts_with("--manager="))?;
-    match flag.split_once('=') {
-        Some((_, url)) => Some(url),
+    let found = words.find(|word| word.split('=').next() == Some(flag))?;
+    match found.split_once('=') {
+        Some((_, value)) => Some(value),
         None => words.find(|word| *word != "="),
     }
 }

@@ -39,6 +39,9 @@ pub(super) struct StoreArgs {
     /// A file with that key, in place of the variables JOBBERS_KEY and JOBBERS_KEY_FILE
     #[arg(long, value_name = "FILE", requires = "manager")]
     key_file: Option<PathBuf>,
+    /// Ask the manager of this profile of ~/.config/jobbers/profiles.toml
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["engine_url", "manager"])]
+    profile: Option<String>,
     /// Print the answer as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -75,8 +78,9 @@ impl StoreArgs {
     }
 
     async fn open_with(&self, options: OpenOptions) -> Result<Place, Failure> {
-        if let Some(url) = self.manager.clone() {
-            let client = ManagerArgs::signed_in(url.clone(), self.key_file.clone()).client()?;
+        let given = ManagerArgs::given(self.manager.as_ref(), self.key_file.as_ref(), self.profile.as_ref());
+        if let Some(manager) = given {
+            let (client, url) = manager.client_at()?;
             return Ok(Place::Manager { client, url });
         }
         let url = self.engine.given_or_found().unwrap_or_else(|| DEFAULT_URL.to_owned());
