@@ -43,6 +43,7 @@ mod payload;
 mod queue;
 mod queues;
 mod ready;
+mod schedule_edit;
 mod schedules;
 mod shared;
 mod sign_in;

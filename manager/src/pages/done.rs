@@ -31,6 +31,8 @@ pub(super) enum Did {
     SchedulePaused,
     ScheduleResumed,
     ScheduleRun,
+    ScheduleEdited,
+    Signalled,
     Submitted,
     RunCancelled,
     RunRetried,
@@ -90,6 +92,8 @@ impl Did {
                 named("jobbers schedules resume"),
             ),
             Self::ScheduleRun => (format!("Schedule {name} was run."), named("jobbers schedules run")),
+            Self::ScheduleEdited => (format!("Schedule {name} is changed."), named("jobbers schedules put")),
+            Self::Signalled => ("The signal is sent.".to_owned(), None),
             Self::Submitted => ("It is submitted.".to_owned(), named("jobbers status")),
             Self::RunCancelled => {
                 (format!("Workflow {name} is being cancelled with all its tasks."), named("jobbers workflow cancel"))

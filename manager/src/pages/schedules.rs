@@ -1,4 +1,4 @@
-//! Schedules: when each fires next, how its last run ended; pause, resume, run now.
+//! Schedules: when each fires next, how its last run ended; pause, resume, run now, edit.
 
 use axum::http::Method;
 use jobbers_api::{
@@ -14,6 +14,7 @@ use super::{
     ask::{Api, Form, Query, Refusal},
     done::{Did, back},
     frame::{Answered, Screen, action, button, missing},
+    schedule_edit::{self, Edited},
     words::{Tone, figure, line, number, queue, shell, state, status, task, to, when, when_if},
 };
 
@@ -200,6 +201,7 @@ fn actions(one: &ScheduleView) -> Markup {
             (action("Run now", &run, &button("run", "Run it", false)))
             @if one.paused { (action("Resume", &resume, &button("resume", "Resume", false))) }
             @else { (action("Pause", &pause, &button("pause", "Pause", false))) }
+            (schedule_edit::form(one))
         }
     }
 }
@@ -210,6 +212,7 @@ pub(super) enum Change {
     Run,
     Pause,
     Resume,
+    Edit(Edited),
 }
 
 /// `POST /ui/schedule?name=`.
@@ -225,6 +228,7 @@ pub(super) async fn change(
         Change::Resume => {
             api.call::<ScheduleView>(Method::POST, &verb("resume")).await.map(|_| Did::ScheduleResumed)?
         }
+        Change::Edit(edited) => schedule_edit::edit(&api, &name, edited).await.map(|()| Did::ScheduleEdited)?,
     };
     Ok(back("schedule", Some(("name", &name)), did, None))
 }

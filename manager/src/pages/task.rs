@@ -1,4 +1,5 @@
-//! One task: why it is as it is, its attempts, what it was given and found out; cancel, send again, edit and send again.
+//! One task: why it is as it is, its attempts, what it was given and found out; cancel, send again, edit and send again,
+//! send a signal.
 
 use axum::http::Method;
 use jobbers_api::{
@@ -6,12 +7,14 @@ use jobbers_api::{
     explain::{ExplainView, Reason},
     path::path,
     resubmit::ResubmittedView,
+    signal::{SendSignal, SignalledView},
     task_view::{AttemptView, TaskView},
     workflow::WorkflowView,
 };
 use jobbers_common::{
     lifecycle::Status,
-    name::{NodeName, WorkflowId},
+    name::{NodeName, SignalName, WorkflowId},
+    signal::SignalState,
     workflow::run_of,
 };
 use maud::{Markup, html};
@@ -252,9 +255,31 @@ fn actions(task: &TaskView) -> Markup {
             @else if task.status != Status::Completed {
                 (action("Send again", &again, &button("resubmit", "Send it again", false)))
             }
+            @for signal in waiting_for(task) { (signal_action(task, signal)) }
             a.button href=(to("submit", &[("from", task.id.as_str())])) { "Edit and send again…" }
         }
     }
+}
+
+/// The signals from outside that a task waits for.
+fn waiting_for(task: &TaskView) -> impl Iterator<Item = &SignalName> {
+    let signals = task.dependencies.iter().flat_map(|waits| &waits.external);
+    signals.filter(|signal| signal.state == SignalState::Waiting).map(|signal| &signal.name)
+}
+
+fn signal_action(task: &TaskView, signal: &SignalName) -> Markup {
+    let words = html! {
+        "The task then waits for this signal no more. It can't be taken back. "
+        code { "jobbers signal " (shell(task.id.as_str())) " " (shell(signal.as_str())) }
+    };
+    action(
+        &format!("Send signal {signal}"),
+        &words,
+        &html! {
+            input type="hidden" name="signal" value=(signal);
+            (button("signal", "Send it", false))
+        },
+    )
 }
 
 fn commands(task: &TaskView) -> Markup {
@@ -289,6 +314,7 @@ fn commands(task: &TaskView) -> Markup {
 pub(super) enum Change {
     Cancel,
     Resubmit,
+    Signal { signal: SignalName },
 }
 
 /// `POST /ui/task?id=`.
@@ -298,6 +324,10 @@ pub(super) async fn change(Query(Params { id, .. }): Query<Params>, api: Api, Fo
         Change::Cancel => api.call::<CancelledView>(Method::POST, &verb("cancel")).await.map(|_| Did::Cancelled)?,
         Change::Resubmit => {
             api.call::<ResubmittedView>(Method::POST, &verb("resubmit")).await.map(|_| Did::Resubmitted)?
+        }
+        Change::Signal { signal } => {
+            let sent = SendSignal { name: signal, keep_for: None };
+            api.call_with::<SignalledView>(Method::POST, &verb("signal"), &sent).await.map(|_| Did::Signalled)?
         }
     };
     Ok(back("task", Some(("id", &id)), did, Some(1)))

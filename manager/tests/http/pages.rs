@@ -14,7 +14,7 @@ use jobbers_common::{
 use jobbers_engines::{OpenOptions, open};
 use jobbers_manager::Config;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
-use reqwest::{Method, RequestBuilder, Url, redirect::Policy};
+use reqwest::{Client, Method, RequestBuilder, Url, redirect::Policy};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -194,7 +194,15 @@ impl Site {
 
 /// The answer itself, where it leads elsewhere.
 pub(crate) async fn unfollowed(request: RequestBuilder) -> Answer {
-    let client = jobbers_api::client::http_client().redirect(Policy::none()).build().unwrap();
+    unfollowed_by(&unfollowing(), request).await
+}
+
+/// A client that goes nowhere by itself. To make one takes longer than a request.
+fn unfollowing() -> Client {
+    jobbers_api::client::http_client().redirect(Policy::none()).build().unwrap()
+}
+
+async fn unfollowed_by(client: &Client, request: RequestBuilder) -> Answer {
     let response = client.execute(request.build().unwrap()).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
     Answer { status, headers, text: response.text().await.unwrap() }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reqwest::{Method, Url};
 
-use super::{Site, addresses, unfollowed};
+use super::{Site, addresses, unfollowed_by, unfollowing};
 use crate::server::Answer;
 
 /// Most bytes of a page in these tests.
@@ -49,6 +49,7 @@ pub(super) async fn every_link_of_every_page_leads_somewhere(site: Site) {
 /// Returns what it found, in that order, and whether each is a page.
 pub(super) async fn addresses_of(site: &Site, most: usize) -> Vec<(String, bool)> {
     let (mut found, mut of_screen) = (Vec::new(), BTreeMap::<String, usize>::new());
+    let client = unfollowing();
     let root = Url::parse(&format!("http://{}/", site.address)).unwrap();
     let (mut seen, mut left) = (BTreeSet::new(), VecDeque::from([root.clone()]));
     while let Some(url) = left.pop_front() {
@@ -62,7 +63,7 @@ pub(super) async fn addresses_of(site: &Site, most: usize) -> Vec<(String, bool)
             continue;
         }
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        let answer = unfollowed(site.request(Method::GET, &path)).await;
+        let answer = unfollowed_by(&client, site.request(Method::GET, &path)).await;
         if answer.status.is_redirection() {
             left.push_back(url.join(answer.headers["location"].to_str().unwrap()).unwrap());
             continue;

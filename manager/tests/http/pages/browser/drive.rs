@@ -31,6 +31,7 @@ pub(in crate::pages) async fn every_action_of_every_screen_does_what_it_says(sit
     tab.look(1280, "light").await;
     let mut drive = Drive { site: &site, tab };
     drive.tasks().await;
+    drive.signals().await;
     drive.many_tasks().await;
     drive.submissions().await;
     drive.queues().await;
@@ -127,6 +128,17 @@ impl Drive<'_> {
         let (old, new) = (self.get("/tasks/failed-1").await, self.get("/tasks/edited").await);
         assert_eq!((&new["parameters"], &new["queue"]), (&old["parameters"], &old["queue"]));
         self.shows("It is submitted.").await;
+    }
+
+    async fn signals(&mut self) {
+        let task = json!({"id": "waits", "name": "echo", "signals": [{"name": "approved"}, {"name": "paid"}]});
+        self.site.post("/tasks", task).await.expect(201);
+        self.open("/ui/task?id=waits").await;
+        self.act("Send signal approved", &[], "Send it").await;
+        self.shows("The signal is sent.").await;
+        assert_eq!(self.site.status("waits").await, "waiting");
+        self.act("Send signal paid", &[], "Send it").await;
+        assert_eq!(self.site.status("waits").await, "submitted");
     }
 
     async fn many_tasks(&mut self) {
@@ -233,6 +245,11 @@ impl Drive<'_> {
         assert_eq!(self.get(schedule).await["paused"], true);
         self.act("Resume", &[], "Resume").await;
         assert_eq!(self.get(schedule).await["paused"], false);
+        let before = self.get(schedule).await;
+        self.act("Edit", &[("cron", "30 4 * * *"), ("overlap", "skip")], "Change").await;
+        let edited = self.get(schedule).await;
+        assert_eq!((&edited["cron"], &edited["overlap"]), (&json!("30 4 * * *"), &json!("skip")));
+        assert_eq!((&edited["task"], &edited["catch_up"]), (&before["task"], &before["catch_up"]), "all else stays");
     }
 
     async fn workflows(&mut self) {
