@@ -12,6 +12,7 @@ pub mod binaries;
 pub mod collector;
 pub mod effects;
 pub mod fault_proxy;
+pub mod postgres_server;
 pub mod program;
 pub mod prometheus;
 pub mod redis_fleet;

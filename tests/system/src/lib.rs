@@ -75,9 +75,13 @@ mod nightly;
 #[cfg(test)]
 mod original;
 #[cfg(test)]
+mod outbox;
+#[cfg(test)]
 mod release;
 #[cfg(test)]
 mod schedules;
+#[cfg(test)]
+mod shop;
 #[cfg(test)]
 mod shutdown;
 #[cfg(test)]
