@@ -128,6 +128,7 @@ impl<R> Part for Chain<R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I: Encode, R> Next<I> for &TaskFn<I, R> {
     type Output = R;
 
@@ -136,6 +137,7 @@ impl<I: Encode, R> Next<I> for &TaskFn<I, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I, R> Next<ResultOf<I>> for &TaskFn<NoParameters, R> {
     type Output = R;
 
@@ -144,6 +146,7 @@ impl<I, R> Next<ResultOf<I>> for &TaskFn<NoParameters, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I, R> Next<ResultsOf<I>> for &TaskFn<NoParameters, R> {
     type Output = R;
 

@@ -6,6 +6,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 /// A type that a task function can take as parameters, or that a caller can await as a result: every type that
 /// implements `DeserializeOwned`, [`Raw`] and [`NoParameters`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be read from JSON",
+    label = "parameters, and results that are awaited, are read from JSON",
+    note = "add `#[derive(serde::Deserialize)]` to the type; one of another crate may have it by a feature called `serde`"
+)]
 pub trait Decode: Sized {
     /// Reads parameters, or a result.
     ///
@@ -16,6 +21,11 @@ pub trait Decode: Sized {
 
 /// A type a task function can return, or that can be submitted: every type that implements `Serialize`, [`Raw`] and
 /// [`NoParameters`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be written as JSON",
+    label = "results, and parameters that are submitted, are written as JSON",
+    note = "add `#[derive(serde::Serialize)]` to the type; one of another crate may have it by a feature called `serde`"
+)]
 pub trait Encode {
     /// Writes the bytes; `None` for a value without content, such as `()`.
     ///
@@ -32,6 +42,7 @@ pub struct Raw(pub Payload);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoParameters;
 
+#[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned> Decode for T {
     fn decode(payload: &Payload) -> Result<Self, String> {
         if !payload.is_json() {
@@ -62,6 +73,7 @@ fn decode_unit<T: DeserializeOwned, E>(otherwise: E) -> Result<T, E> {
     T::deserialize(serde_json::Value::Null).map_err(|_| otherwise)
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize> Encode for T {
     fn encode(&self) -> Result<Option<Payload>, String> {
         let payload = Payload::encode(self).map_err(|error| format!("it can't be written as JSON: {error}"))?;

@@ -164,7 +164,7 @@ pub mod macro_support {
     pub use crate::{
         declared::{ConcurrencyKeyOf, Defaults, concurrency_key_of},
         error::listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
-        registry::Listed,
+        registry::{Listed, any_task},
         schema::{AnySchema, DerivedSchema, SchemaOf},
         uniqueness::{KeyOf, Uniqueness, key_of_fields, value_of},
     };

@@ -10,9 +10,10 @@ use jobbers_common::{
 };
 
 use crate::{
+    codec::{Decode, Encode},
     declared_schedules::{InvalidCron, schedule_of},
     state::{MissingState, States},
-    task_fn::AnyTask,
+    task_fn::{AnyTask, TaskFn},
 };
 
 /// A task that workers find by themselves, and the version of the package that defines it. Submitted by `#[task]`.
@@ -20,6 +21,12 @@ use crate::{
 pub struct Listed(pub &'static dyn AnyTask, pub Option<&'static str>);
 
 inventory::collect!(Listed);
+
+/// A task of any types. The macro names them, so that the compiler points at the one that can't be read or written.
+#[must_use]
+pub const fn any_task<P: Decode + 'static, R: Encode + 'static>(task: &'static TaskFn<P, R>) -> &'static dyn AnyTask {
+    task
+}
 
 /// Two tasks have the same name and version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -45,6 +45,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (SUPPORT, &["jobbers-api"]),
     // The system tests run real binaries; the one program of their own is a worker.
     ("jobbers-system-tests", &["jobbers-worker", "jobbers-boards", "jobbers-api", "jobbers-common", SUPPORT]),
+    ("jobbers-message-tests", &["jobbers-worker"]),
     ("jobbers-tidy", &["jobbers-common"]),
     ("jobbers-dashboards", &["jobbers-common"]),
 ];

@@ -5,8 +5,14 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use crate::workspace::{Complaints, root};
 
 /// What tests and this repository alone need.
-const KEPT: [&str; 5] =
-    ["jobbers-law", "jobbers-dashboards", "jobbers-test-support", "jobbers-system-tests", "jobbers-tidy"];
+const KEPT: [&str; 6] = [
+    "jobbers-law",
+    "jobbers-dashboards",
+    "jobbers-message-tests",
+    "jobbers-test-support",
+    "jobbers-system-tests",
+    "jobbers-tidy",
+];
 
 /// What a registry or its readers would miss of a package.
 fn missing(package: &Package, workspace: &Metadata) -> Vec<String> {

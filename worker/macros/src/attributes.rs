@@ -312,9 +312,11 @@ fn unknown(key: &Ident) -> Error {
     let word = key.to_string();
     let similar = KNOWN.into_iter().filter(|known| is_similar(&word, known)).map(|known| format!("`{known}`"));
     let similar: Vec<_> = similar.collect();
-    let known = KNOWN.map(|word| format!("`{word}`")).join(", ");
-    let meant = if similar.is_empty() { String::new() } else { format!(", did you mean {}?", similar.join(" or ")) };
-    Error::new(key.span(), format!("`{key}` says nothing about a task{meant}; known are {known}"))
+    let cure = match similar.is_empty() {
+        true => format!("; known are {}", KNOWN.map(|word| format!("`{word}`")).join(", ")),
+        false => format!(", did you mean {}?", similar.join(" or ")),
+    };
+    Error::new(key.span(), format!("`{key}` says nothing about a task{cure}"))
 }
 
 /// Whether one word is a part of the other, or they differ in a letter or two that are left out, added or replaced.
@@ -426,7 +428,7 @@ mod tests {
     #[test]
     fn each_mistake_gets_its_sentence() {
         for (tokens, part) in [
-            (quote!(retries = 3), "`retries` says nothing about a task, did you mean `max_retries`?; known are `name`"),
+            (quote!(retries = 3), "`retries` says nothing about a task, did you mean `max_retries`?"),
             (quote!(time_out = "2m"), "did you mean `timeout`?"),
             (quote!(colour = "red"), "`colour` says nothing about a task; known are `name`"),
             (quote!(priority = 10), "a priority is 0 to 9"),

@@ -146,7 +146,10 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     }
     let listed = (!attributes.unlisted).then(|| {
         quote!(::jobbers_worker::macro_support::submit! {
-            ::jobbers_worker::macro_support::Listed(&#handle, ::core::option_env!("CARGO_PKG_VERSION"))
+            ::jobbers_worker::macro_support::Listed(
+                ::jobbers_worker::macro_support::any_task::<#job, #output>(&#handle),
+                ::core::option_env!("CARGO_PKG_VERSION"),
+            )
         })
     });
     quote! {
@@ -298,7 +301,12 @@ mod tests {
             ),
         );
         assert!(text.contains("TaskFn::new(\"nightly\",1u32,"), "{text}");
-        assert!(text.contains("Listed(&nightly,"), "{text}");
+        assert!(
+            text.contains(
+                "Listed(::jobbers_worker::macro_support::any_task::<::jobbers_worker::NoParameters,()>(&nightly),"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

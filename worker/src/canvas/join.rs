@@ -6,6 +6,7 @@ use super::{
     Chain, Next, Part, ResultOf,
     graph::{Graph, Mark, Waits},
 };
+use crate::{codec::NoParameters, task_fn::TaskFn};
 
 /// Parts side by side whose results together are a `T`, a tuple of [`ResultOf`].
 #[must_use = "parts are submitted as a part of a chain: `.then(&collect)`"]
@@ -98,6 +99,15 @@ macro_rules! tuple_of_parts {
                     ResultOf::new(chain.last)
                 },)+);
                 Joined { graph, heads, lasts, results }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($part,)+ R> Next<($(ResultOf<$part>,)+)> for &TaskFn<NoParameters, R> {
+            type Output = R;
+
+            fn follow(self, _: ($(ResultOf<$part>,)+)) -> Chain<R> {
+                self.with(NoParameters).into_chain()
             }
         }
     };
