@@ -90,8 +90,8 @@ fn edit(task: &TaskView, registry: &RegistryView) -> Markup {
         refusal: None,
     };
     html! {
+        @if raw.is_none() { p.done { "A completed task keeps no parameters: put them in." } }
         (form.page())
-        @if raw.is_none() { p.soft { "The task keeps its parameters no more: put them in." } }
     }
 }
 
