@@ -11,7 +11,7 @@ fn main() {
         Some(name) => name.to_owned(),
         None => env::var("PROFILE").unwrap_or_default(),
     };
-    println!("cargo::rustc-env=JOBBERS_PROFILE={profile}");
-    println!("cargo::rustc-env=JOBBERS_OPT_LEVEL={}", env::var("OPT_LEVEL").unwrap_or_default());
+    println!("cargo::rustc-env=JOBBERS_BUILD_PROFILE={profile}");
+    println!("cargo::rustc-env=JOBBERS_BUILD_OPT_LEVEL={}", env::var("OPT_LEVEL").unwrap_or_default());
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -38,7 +38,7 @@ impl Profile {
     /// The profile of this name.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if there is no such profile, and [`Failure::NoInput`] if the file can't be read.
+    /// [`Failure::Usage`] if no profile has this name, and [`Failure::NoInput`] if the file can't be read.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
         let path = file(|name| env::var(name).ok()).ok_or_else(|| {
             Failure::Usage(format!("profile {name:?}: {PROFILES} or HOME must say where the profiles are"))

@@ -18,8 +18,8 @@ impl Profile {
     #[must_use]
     pub const fn own() -> Self {
         Self {
-            name: env!("JOBBERS_PROFILE"),
-            opt_level: env!("JOBBERS_OPT_LEVEL"),
+            name: env!("JOBBERS_BUILD_PROFILE"),
+            opt_level: env!("JOBBERS_BUILD_OPT_LEVEL"),
             debug_assertions: cfg!(debug_assertions),
         }
     }

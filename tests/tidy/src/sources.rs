@@ -24,6 +24,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("process/src/config/layers.rs", "reads the configuration at the start, before a store is opened"),
     ("process/src/server/tls/identity.rs", "reads the certificates that the configuration names"),
     ("process/src/client_key.rs", "reads the file of an access key that the environment or a flag names"),
+    ("cli/src/profile.rs", "reads the profiles of a user, under their own fixed name"),
     ("api/src/client/tls_files.rs", "reads the certificates that a manager's address names"),
     ("process/src/site.rs", "reads and writes the address file, under its own fixed name"),
     ("cli/src/bench/cpu.rs", "reads what the kernel says of its own threads"),
