@@ -6,11 +6,11 @@
 -- The first place in a list of revisions at or after one, such as a queue's list of finished tasks.
 --
 -- A list is walked to each entry that is read, from its nearer end: among a million entries that takes longer than all else
--- here. Revisions grow evenly most of the time, so the place is guessed from those around it, and then one is read a little
--- beyond the guess, on the other side of what is looked for.
+-- here. Revisions grow evenly over time, so the place is guessed from those around it; within a batch they follow each other
+-- without a gap, so the next guess is as many places further as the revision is. What narrows little is halved.
 local function place_of_revision(list, revision)
-  -- So many guesses, then the rest is halved; and so few entries are read at once.
-  local GUESSES, FEW = 8, 16
+  -- So few entries are read at once.
+  local FEW = 16
   local wanted, length = tonumber(revision), call('LLEN', list)
   local function at(place)
     return tonumber(sub(call('LINDEX', list, place), @finished.revision)) or 0
@@ -25,7 +25,7 @@ local function place_of_revision(list, revision)
     return length
   end
   -- The entry before `low` is less, with the revision `before`; the one at `high` is not, with `after`.
-  local low, high, guesses, step = 1, length - 1, 0, 4
+  local low, high = 1, length - 1
   local function read(place)
     local found = at(place)
     if found < wanted then
@@ -33,20 +33,24 @@ local function place_of_revision(list, revision)
     else
       high, after = place, found
     end
-    return found < wanted
+    return found
   end
   while high - low > FEW do
-    local middle = math.floor((low + high) / 2)
-    if guesses < GUESSES and after > before then
-      guesses = guesses + 1
-      local guess = low - 1 + math.floor((wanted - before) / (after - before) * (high - low + 1))
-      middle = min(math.max(guess, low), high - 1)
+    local width = high - low
+    local guess = low - 1 + math.floor((wanted - before) / (after - before) * (width + 1))
+    guess = min(math.max(guess, low), high - 1)
+    local found = read(guess)
+    local in_batch = guess + wanted - found
+    local is_inside = low <= in_batch and in_batch < high
+    if is_inside then
+      read(in_batch)
     end
-    local is_less = read(middle)
-    if guesses < GUESSES and high - low > FEW then
-      read(is_less and min(middle + step, high - 1) or math.max(middle - step, low))
+    if high - low > FEW and (high - low) * 8 > width then
+      read(math.floor((low + high) / 2))
+    elseif high - low > FEW and not is_inside then
+      local step = math.max(4, math.floor(math.sqrt(high - low)))
+      read(found < wanted and min(guess + step, high - 1) or math.max(guess - step, low))
     end
-    step = math.max(4, math.floor(math.sqrt(high - low)))
   end
   for _, entry in ipairs(low < high and call('LRANGE', list, low, high - 1) or {}) do
     if (tonumber(sub(entry, @finished.revision)) or 0) >= wanted then
