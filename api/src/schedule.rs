@@ -23,6 +23,20 @@ pub mod view;
 
 /// Most slots in one answer.
 pub const MAX_SLOTS_SHOWN: usize = 1_000;
+/// The fields of a [`view::ScheduleView`] that are settings, by which a schedule can be made again; the others say what it did.
+pub const SETTINGS: [&str; 11] = [
+    "name",
+    "cron",
+    "time_zone",
+    "every",
+    "task",
+    "workflow",
+    "overlap",
+    "catch_up",
+    "catch_up_limit",
+    "jitter",
+    "paused",
+];
 
 /// A schedule's settings. Absent fields have their defaults, also when a schedule is replaced.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jobbers_api::{
     path::path,
     problem::{Code, Problem},
-    schedule::view::ScheduleView,
+    schedule::{SETTINGS, view::ScheduleView},
 };
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -16,21 +16,6 @@ use super::{
     frame::{action, button},
     words::shell,
 };
-
-/// The fields of a schedule that are settings; the others say what it did.
-const SETTINGS: [&str; 11] = [
-    "name",
-    "cron",
-    "time_zone",
-    "every",
-    "task",
-    "workflow",
-    "overlap",
-    "catch_up",
-    "catch_up_limit",
-    "jitter",
-    "paused",
-];
 
 /// What is done about a slot while the latest run is not over, by its names in the API.
 const OVERLAPS: [&str; 4] = ["allow", "skip", "buffer_one", "cancel_previous"];

@@ -13,7 +13,7 @@ use jobbers_api::{
     role::{RoleListView, RoleRequest, RoleView},
     route::{Rule, RuleListView},
     schedule::{
-        ScheduleRequest, template,
+        SETTINGS, ScheduleRequest, template,
         view::{ScheduleListView, ScheduleView},
     },
 };
@@ -57,19 +57,6 @@ const OF_QUEUE: [&str; 15] = [
     "patience",
     "strict",
     "name",
-];
-const OF_SCHEDULE: [&str; 11] = [
-    "name",
-    "cron",
-    "time_zone",
-    "every",
-    "task",
-    "workflow",
-    "overlap",
-    "catch_up",
-    "catch_up_limit",
-    "jitter",
-    "paused",
 ];
 const OF_ROLE: [&str; 4] = ["name", "queues", "order", "weights"];
 
@@ -283,7 +270,7 @@ async fn schedule(client: &Client, name: &ScheduleName, settings: &Settings) -> 
     let (stored, tag) = stored::<ScheduleView>(client, &path, "unknown_schedule").await?;
     let settings = with_pause(settings, stored.as_ref().map(|stored| stored.paused));
     let view = schedule_view(name, &settings).map_err(|problem| senseless(&title, &problem))?;
-    let (before, after) = (stored.map(|stored| chosen(&stored, &OF_SCHEDULE)), chosen(&view, &OF_SCHEDULE));
+    let (before, after) = (stored.map(|stored| chosen(&stored, &SETTINGS)), chosen(&view, &SETTINGS));
     Ok(put(Kind::Schedule, name, before, after, Call::Put { path, body: Value::Object(settings), tag }))
 }
 
