@@ -13,7 +13,7 @@ use jobbers_test_support::{
     wait::until,
 };
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     engines::Kind,
@@ -96,9 +96,22 @@ impl Shop {
         .await;
     }
 
-    /// A worker dies.
+    /// A worker dies in the middle of tasks: it is frozen, and killed if it holds some then.
     async fn kill(&mut self) {
         let mut victim = self.workers.remove(0);
+        let started = victim.line("worker started").await;
+        let started: Value = serde_json::from_str(&started).unwrap();
+        let id = &started["fields"]["worker"];
+        until(LONG, "a frozen worker holds tasks", async || {
+            victim.signal(Signal::SIGSTOP);
+            let page = self.manager.api.get("/active-tasks?limit=1000").await.ok();
+            let holds = page["tasks"].as_array()?.iter().any(|task| task["worker"] == *id);
+            if !holds {
+                victim.signal(Signal::SIGCONT);
+            }
+            holds.then_some(())
+        })
+        .await;
         self.killed.push(Killed { pid: victim.pid(), at: now_micros() });
         victim.kill().await;
         self.ended.push(victim);
@@ -183,6 +196,7 @@ async fn faults(kind: Kind, orders: usize) {
     let report = books.report(&format!("{kind:?}, {orders} orders, {:.0?}", began.elapsed()));
     println!("{report}{}", shop.stack.examined().await);
     assert_eq!(books.complaints(orders), Vec::<String>::new(), "{report}");
+    assert_ne!(books.reclaims(), 0, "the kill interrupted no task: {report}");
 }
 
 /// The books must not balance when a promise is broken: here by a server that writes nothing down, and dies.
