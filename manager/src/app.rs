@@ -170,7 +170,7 @@ impl App {
     /// # Errors
     /// Those of the store.
     pub(crate) async fn make_task(&self, draft: TaskDraft) -> engine::Result<NewTask> {
-        Ok(self.make_task_by(&*self.live.current().await?, self.known.current().as_deref(), draft))
+        Ok(self.make_task_by(&*self.live.current().await?, self.known.current_or_first().await.as_deref(), draft))
     }
 
     /// The store's time: ages are computed with the clock that set the times they are counted from.

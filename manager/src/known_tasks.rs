@@ -133,6 +133,15 @@ impl KnownTasks {
         self.snapshot.load_full()
     }
 
+    /// The snapshot; before the first, the workers are read, so that no request depends on how soon it follows the start.
+    /// `None` if the store can't list them.
+    pub(crate) async fn current_or_first(&self) -> Option<Arc<Known>> {
+        match self.current() {
+            Some(known) => Some(known),
+            None => self.recent().await.ok(),
+        }
+    }
+
     /// Reads the workers again at intervals of `every`, until the manager stops.
     pub(crate) async fn keep_fresh(&self, stop: &CancellationToken, every: Duration) {
         ticker::every(stop, every, || async {

@@ -245,7 +245,7 @@ impl Claimer<'_> {
     }
 
     async fn claim(&self, config: &Config, limit: usize) -> Result<Claimed> {
-        let known = self.app.known.current();
+        let known = self.app.known.current_or_first().await;
         let mut refused = match (&self.tasks, &known) {
             (Some(tasks), Some(known)) => known.refusals(&self.queues, tasks),
             _ => Vec::new(),

@@ -190,7 +190,8 @@ async fn a_submission_carries_what_the_task_s_author_says_of_crashes_and_stays_t
 async fn a_submission_that_no_live_worker_can_run_is_taken_in_with_a_warning() {
     let server = Server::start().await;
     let warned = |answer: &Value| answer["warnings"][0]["code"] == "no_worker";
-    until(&server, &json!({"name": "echo"}), warned).await;
+    let first = server.post("/tasks", json!({"name": "echo"})).await.expect(201);
+    assert!(warned(&first), "however soon after the start: {first}");
     register_resizer(server.engine.as_ref()).await;
     let answer = until(&server, &json!({"name": "echo"}), |answer| !warned(answer)).await;
     assert_eq!((&answer["status"], answer.get("warnings")), (&json!("submitted"), None));

@@ -30,7 +30,7 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     pub(super) async fn new(app: &'a App) -> Result<Self> {
-        Ok(Self { app, config: app.live.current().await?, known: app.known.current() })
+        Ok(Self { app, config: app.live.current().await?, known: app.known.current_or_first().await })
     }
 
     pub(super) const fn app(&self) -> &'a App {
@@ -70,8 +70,8 @@ impl<'a> Checker<'a> {
         self.known.as_ref()?.find(name, version)?.described.as_deref()
     }
 
-    /// Whether a worker could run it, and whether its parameters fit. Gives no warning before this manager has read the
-    /// workers, unless the queue is strict.
+    /// Whether a worker could run it, and whether its parameters fit. Gives no warning while the
+    /// store can't list the workers; a strict queue refuses then.
     async fn judge(&mut self, task: &NewTask) -> Result<Vec<WarningView>> {
         let NewTask { name, version, queue, parameters, .. } = task;
         let served = |known: &Known| known.is_served(name, *version, queue);
