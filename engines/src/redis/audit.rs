@@ -1,7 +1,7 @@
 //! The audit: the pieces of a store, and the order in which they are checked.
 //!
-//! First the tasks by their records, then their references, then the counts, so that repairs on the way are counted. Boards
-//! come last (`boards/audit.rs`).
+//! First the places in queues, then the tasks by their records, then what else refers to them, then the counts, so that
+//! repairs on the way are counted. Boards come last (`boards/audit.rs`).
 
 use jobbers_common::{
     engine::{AuditRequest, Audited, Error, Finding, Flaw, Result},
@@ -23,23 +23,23 @@ use super::{
 
 /// The most script calls for one piece: most pieces of a store with many queues are empty.
 const CALLS: usize = 16;
-/// The most entries that one script call checks: tasks, each of which is searched for in its queue's lists, and other
-/// entries.
-const TASKS_A_CALL: usize = 12;
+/// The most entries that one script call checks: tasks that are searched for in their queues' lists, and other entries.
+const SEARCHED_A_CALL: usize = 12;
 const ENTRIES_A_CALL: usize = 300;
 
 /// The side hashes of tasks, by id.
 const BESIDE: [&str; 6] = ["b", "h", "x", "u", "k:of", "g"];
 /// What tasks keep of their predecessors.
 const OF_PARENTS: [&str; 3] = ["from", "held", "kept"];
-/// The parts of a queue that hold tasks.
-const PARTS: [&str; 10] = ["q", "r", "p", "y", "h", "s", "d", "l", "f", "z"];
+/// The parts of a queue that hold tasks; the lists come last, just before what relies on them.
+const PARTS: [&str; 10] = ["r", "p", "y", "h", "s", "d", "l", "z", "q", "f"];
 
 /// What one script call checks, in the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    Tasks,
     Place(QueueName, usize),
+    Sum,
+    Tasks,
     Beside(usize),
     Keys,
     Outbox,
@@ -57,7 +57,8 @@ impl Piece {
     async fn next(self, store: &Store) -> Result<Option<Self>> {
         Ok(match self {
             Self::Place(queue, part) => Some(Self::first_place(store, part, From::After(&queue)).await?),
-            Self::Tasks => Some(Self::first_place(store, 0, From::Start).await?),
+            Self::Sum => Some(Self::Tasks),
+            Self::Tasks => Some(Self::Beside(0)),
             Self::Beside(hash) if hash + 1 < BESIDE.len() => Some(Self::Beside(hash + 1)),
             Self::Beside(_) => Some(Self::Keys),
             Self::Keys => Some(Self::Outbox),
@@ -97,12 +98,13 @@ impl Piece {
             let Some(letter) = PARTS.get(part) else { break };
             walked = queues::with_part(store, letter, from, 1).await?;
         }
-        Ok(Self::Beside(0))
+        Ok(Self::Sum)
     }
 
     /// Its name in the script: the kind, and the queue, hash or board.
     fn words(&self) -> (&'static str, String) {
         match self {
+            Self::Sum => ("sum", String::new()),
             Self::Tasks => ("tasks", String::new()),
             Self::Place(queue, part) => (PARTS[*part], queue.to_string()),
             Self::Beside(hash) => ("beside", BESIDE[*hash].to_owned()),
@@ -118,18 +120,16 @@ impl Piece {
         }
     }
 
-    /// How many entries one script call checks.
-    const fn most(&self) -> usize {
-        match self {
-            Self::Tasks => TASKS_A_CALL,
-            _ => ENTRIES_A_CALL,
-        }
+    /// Whether it is a list, of which a walk counts the ghosts.
+    fn is_list(&self) -> bool {
+        matches!(self, Self::Place(_, part) if matches!(PARTS[*part], "q" | "f"))
     }
 
     /// Reads the words of [`Piece::words`].
     fn read(what: &str, of: &str) -> Option<Self> {
         let queue = || QueueName::new(of).ok();
         match what {
+            "sum" => Some(Self::Sum),
             "tasks" => Some(Self::Tasks),
             "beside" => BESIDE.iter().position(|hash| *hash == of).map(Self::Beside),
             "keys" => Some(Self::Keys),
@@ -146,63 +146,97 @@ impl Piece {
     }
 }
 
-/// Where an audit continues: in a piece, from there. As a cursor `what|of|from`.
-fn read_cursor(cursor: &str) -> Result<(Piece, String)> {
-    let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
-    let mut fields = cursor.split('|');
-    let (Some(what), Some(of), Some(from), None) = (fields.next(), fields.next(), fields.next(), fields.next()) else {
-        return Err(foreign());
-    };
-    if from.len() > 20 || !from.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(foreign());
+/// Where an audit continues. As a cursor `what|of|from|doubt`.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    piece: Piece,
+    /// Where in the piece; empty at its beginning.
+    from: String,
+    /// Whether something in the lists of tasks was doubtful: then the tasks are searched for there, one by one.
+    is_doubtful: bool,
+}
+
+impl Place {
+    fn read(cursor: &str) -> Result<Self> {
+        let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
+        let mut fields = cursor.split('|');
+        let mut next = || fields.next().ok_or_else(foreign);
+        let (what, of, from, doubt) = (next()?, next()?, next()?, next()?);
+        let piece = Piece::read(what, of).ok_or_else(foreign)?;
+        let is_number = |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_place = match from.split_once(':') {
+            Some((revision, ghosts)) => piece.is_list() && is_number(revision) && is_number(ghosts),
+            None => is_number(from),
+        };
+        if !is_place || !matches!(doubt, "" | "doubt") || fields.next().is_some() {
+            return Err(foreign());
+        }
+        Ok(Self { piece, from: from.to_owned(), is_doubtful: !doubt.is_empty() })
     }
-    Ok((Piece::read(what, of).ok_or_else(foreign)?, from.to_owned()))
+
+    fn cursor(&self) -> String {
+        let (what, of) = self.piece.words();
+        format!("{what}|{of}|{}|{}", self.from, if self.is_doubtful { "doubt" } else { "" })
+    }
 }
 
 /// Checks some pieces, and repairs on request.
 pub(super) async fn audit(store: &Store, request: &AuditRequest) -> Result<Audited> {
     request.validate()?;
-    let (mut piece, mut from) = match &request.cursor {
-        Some(cursor) => read_cursor(cursor)?,
-        None => (Piece::Tasks, String::new()),
+    let mut place = match &request.cursor {
+        Some(cursor) => Place::read(cursor)?,
+        None => {
+            Place { piece: Piece::first_place(store, 0, From::Start).await?, from: String::new(), is_doubtful: false }
+        }
     };
-    let mut audited = Audited::default();
+    let (mut audited, mut most) = (Audited::default(), SEARCHED_A_CALL);
     for _ in 0..CALLS {
         if audited.looked_at >= request.limit as u64 {
             break;
         }
-        from = look_over(store, &piece, &from, request, &mut audited).await?;
-        if from.is_empty() {
-            let Some(next) = piece.next(store).await? else { return Ok(audited) };
-            piece = next;
+        let most_now = if place.piece == Piece::Tasks { most } else { ENTRIES_A_CALL };
+        let looked = look_over(store, &place, request.limit.min(most_now), request.repair, &mut audited).await?;
+        place.from = looked.from;
+        if place.piece == Piece::Tasks {
+            most = if looked.doubtful > 0 { SEARCHED_A_CALL } else { ENTRIES_A_CALL };
+        } else {
+            place.is_doubtful |= looked.doubtful > 0;
+        }
+        if place.from.is_empty() {
+            let Some(next) = place.piece.next(store).await? else { return Ok(audited) };
+            place.piece = next;
         }
     }
-    let (what, of) = piece.words();
-    audited.next = Some(format!("{what}|{of}|{from}"));
+    audited.next = Some(place.cursor());
     Ok(audited)
 }
 
-/// One script call; returns where the piece continues, empty at its end.
-async fn look_over(
-    store: &Store,
-    piece: &Piece,
-    from: &str,
-    request: &AuditRequest,
-    audited: &mut Audited,
-) -> Result<String> {
-    let script = if request.repair { &script::REPAIR } else { &script::AUDIT };
-    let (what, of) = piece.words();
+/// What one script call answers besides what it found.
+struct Looked {
+    /// Where the piece continues, empty at its end.
+    from: String,
+    /// Entries of lists that may be wrong; of tasks, those that were searched for in a list.
+    doubtful: u64,
+}
+
+/// One script call for at most about `most` entries.
+async fn look_over(store: &Store, place: &Place, most: usize, repair: bool, audited: &mut Audited) -> Result<Looked> {
+    let script = if repair { &script::REPAIR } else { &script::AUDIT };
+    let (what, of) = match place.piece {
+        Piece::Tasks => ("tasks", if place.is_doubtful { "searched" } else { "counted" }.to_owned()),
+        ref piece => piece.words(),
+    };
     let add = |command: &mut Cmd| {
-        command.arg(what).arg(&of).arg(from).arg(request.limit.min(piece.most())).arg(micros(DEFAULT_LEASE));
+        command.arg(what).arg(&of).arg(&place.from).arg(most).arg(micros(DEFAULT_LEASE));
     };
     let mut answer = array(store.run(&store.bulk, script, add).await?)?.into_iter();
     let mut next = || answer.next().unwrap_or(Value::Nil);
-    let (from, looked_at) = (text(next())?, number(next())?);
+    let (from, looked_at, doubtful) = (text(next())?, number(next())?, number(next())?);
     audited.looked_at += looked_at;
     for finding in answer {
         audited.findings.push(read_finding(finding)?);
     }
-    Ok(from)
+    Ok(Looked { from, doubtful })
 }
 
 fn read_finding(value: Value) -> Result<Finding> {
@@ -221,6 +255,7 @@ mod tests {
         let places = (0..PARTS.len()).map(|part| Piece::Place(queue.clone(), part));
         let hashes = (0..BESIDE.len()).map(Piece::Beside).chain((0..OF_PARENTS.len()).map(Piece::Parents));
         let others = [
+            Piece::Sum,
             Piece::Tasks,
             Piece::Keys,
             Piece::Outbox,
@@ -230,11 +265,26 @@ mod tests {
             Piece::Counts(queue.clone()),
         ];
         for piece in places.chain(hashes).chain(others) {
-            let (what, of) = piece.words();
-            assert_eq!(read_cursor(&format!("{what}|{of}|17")), Ok((piece, "17".to_owned())));
+            for is_doubtful in [false, true] {
+                let place = Place { piece: piece.clone(), from: "17".to_owned(), is_doubtful };
+                assert_eq!(Place::read(&place.cursor()), Ok(place));
+            }
         }
-        for foreign in ["", "tasks", "tasks||x", "r|default", "w|default|0", "beside|t|0", "tasks||0|0", "r||0"] {
-            assert!(matches!(read_cursor(foreign), Err(Error::Invalid(_))), "{foreign}");
+        for foreign in [
+            "",
+            "tasks",
+            "tasks||x|",
+            "r|default",
+            "w|default|0|",
+            "beside|t|0|",
+            "tasks||0",
+            "tasks||0||",
+            "tasks||0|0",
+            "r|default|1:2|",
+            "q|default|1:2:3|",
+            "r||0|",
+        ] {
+            assert!(matches!(Place::read(foreign), Err(Error::Invalid(_))), "{foreign}");
         }
     }
 }

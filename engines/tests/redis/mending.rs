@@ -1,7 +1,9 @@
 //! What an audit finds in a store changed by hand, and what a repair makes of it.
 
+use std::collections::BTreeSet;
+
 use jobbers_common::{
-    engine::{AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, ParentsRequest, PutMode, Settlement},
+    engine::{AuditRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode, Settlement},
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
@@ -14,19 +16,32 @@ use jobbers_law::conformance::{
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
-use super::connect;
+use super::{connect, volume::calls};
 
 /// Everything an audit finds, from end to end.
 pub(super) async fn audit(engine: &dyn Engine, repair: bool) -> Vec<Finding> {
-    let (mut findings, mut cursor) = (Vec::new(), None);
+    audit_from(engine, AuditRequest { limit: 3, repair, cursor: None }).await
+}
+
+async fn audit_from(engine: &dyn Engine, mut request: AuditRequest) -> Vec<Finding> {
+    let mut findings = Vec::new();
     loop {
-        let audited = engine.audit(AuditRequest { limit: 3, repair, cursor }).await.unwrap();
+        let audited = engine.audit(request.clone()).await.unwrap();
         findings.extend(audited.findings);
-        cursor = audited.next;
-        if cursor.is_none() {
+        request.cursor = audited.next;
+        if request.cursor.is_none() {
             return findings;
         }
     }
+}
+
+/// From the first place of a queue on, as if something in a list had been doubtful.
+fn searching() -> AuditRequest {
+    AuditRequest { limit: 1000, repair: false, cursor: Some("r|default||doubt".to_owned()) }
+}
+
+fn counting() -> AuditRequest {
+    AuditRequest { cursor: None, limit: 3, ..searching() }
 }
 
 /// What is found without a repair, which is then mended, so that nothing is left to find.
@@ -64,6 +79,103 @@ async fn a_task_that_fell_out_of_its_queue_is_put_back() {
     tell(&server, &format!("LREM jobbers:{{0}}:q:default:q 1 {position:015}b"), ":1");
     assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default")]);
     assert_eq!(ids(&f.claim(10).await), ["a", "b", "c"], "its record tells its place");
+}
+
+/// What one audit finds that relies on counts where it may, and another that searches for each task in its list.
+async fn by_counts_and_by_search(f: &Fixture) -> [BTreeSet<(&'static str, String)>; 2] {
+    let mut found = [const { BTreeSet::new() }; 2];
+    for (found, request) in found.iter_mut().zip([counting(), searching()]) {
+        let findings = audit_from(&*f.engine, request).await;
+        found.extend(findings.into_iter().map(|it| (it.flaw.as_str(), it.subject)));
+    }
+    found
+}
+
+/// Ways to harm a store of `a` to `d` in the lane and `e` to `h` that completed, each in a queue that counts 8.
+async fn harms(f: &Fixture) -> Vec<String> {
+    let [a, b, e] = [f.get("a").await.revision, f.get("b").await.revision, f.get("e").await.revision];
+    let mut harms = vec![
+        format!("LREM {{q}}q 1 {a:015}a"),
+        format!("LREM {{q}}q 1 {b:015}b"),
+        format!("LINSERT {{q}}q AFTER {a:015}a {:015}stranger", a + 1),
+        format!("LPUSH {{q}}q {:015}c", a - 1),
+        format!("ZADD {{q}}r {b} b"),
+        format!("ZADD {{q}}p {a} a"),
+        "SET {q}x 1".to_owned(),
+        format!("LTRIM {{q}}f 1 -1"),
+        format!("LPUSH {{q}}f {:015}ch", e - 1),
+        format!("LPUSH {{q}}f {:015}cstranger", e - 2),
+    ];
+    harms.extend(
+        ["accepted 1", "accepted -1", "removed 1", "ghosts 1", "completed -1"].map(|by| format!("HINCRBY {{q}}n {by}")),
+    );
+    harms.extend(["c", "g"].map(|id| format!("HDEL jobbers:{{0}}:t {id}")));
+    harms
+}
+
+#[tokio::test]
+async fn an_audit_by_counts_finds_what_a_search_finds_whatever_two_harms_meet() {
+    two_harms_meet(&[]).await;
+}
+
+#[tokio::test]
+async fn an_audit_by_counts_finds_the_same_among_ghosts() {
+    two_harms_meet(&["i", "j"]).await;
+}
+
+/// Harms a store in each pair of ways. The tasks named leave ghosts in the lane and among the finished.
+async fn two_harms_meet(ghosts: &[&str]) {
+    let (server, f) = store().await;
+    let (mut pairs, mut found_by_search) = (0, BTreeSet::new());
+    loop {
+        let _ = server.command("FLUSHALL");
+        // The first call notices, and creates the store again.
+        f.try_submit(vec![task("e")], OnConflict::Fail).await.unwrap_err();
+        f.submit_ids(&["e", "f", "g", "h"]).await;
+        for claimed in f.claim(4).await {
+            f.settle(&claimed, DONE).await;
+        }
+        f.submit_ids(&["a", "b", "c"]).await;
+        f.submit_ids(ghosts).await;
+        f.submit_ids(&["d"]).await;
+        for ghost in ghosts {
+            f.engine.cancel(&[id(ghost)]).await.unwrap();
+            f.engine.delete_tasks(&[id(ghost)], false).await.unwrap();
+        }
+        let harms = harms(&f).await;
+        let (first, second) = (pairs / harms.len(), pairs % harms.len());
+        if first == harms.len() {
+            break;
+        }
+        for harm in [&harms[first], &harms[second]] {
+            let answer = server.command(&harm.replace("{q}", "jobbers:{0}:q:default:"));
+            assert!(answer.starts_with([':', '+']), "{harm}: {answer}");
+        }
+        let [by_counts, by_search] = by_counts_and_by_search(&f).await;
+        assert_eq!(by_counts, by_search, "{} and {}", harms[first], harms[second]);
+        found_by_search.extend(by_search);
+        pairs += 1;
+    }
+    assert!(pairs > 250 && found_by_search.len() > 6, "{pairs} pairs: {found_by_search:?}");
+}
+
+#[tokio::test]
+async fn an_audit_of_a_sound_store_searches_for_no_task() {
+    let (server, f) = store().await;
+    let some = |from: usize| (from..from + 1000).map(|n| task(&format!("t{n}"))).collect();
+    f.submit(some(0)).await;
+    for claimed in f.claim(1000).await {
+        f.settle(&claimed, DONE).await;
+    }
+    f.submit(some(1000)).await;
+    let searches = || calls(&server, "lindex");
+    let _ = server.command("CONFIG RESETSTAT");
+    assert_eq!(audit_from(&*f.engine, AuditRequest { cursor: None, ..searching() }).await, []);
+    let by_counts = searches();
+    assert_eq!(audit_from(&*f.engine, searching()).await, []);
+    let by_search = searches() - by_counts;
+    // Where a list was left is looked for in each step.
+    assert!(by_search > 2000 && by_counts * 10 < by_search, "{by_counts} and {by_search} searches for 2,000 tasks");
 }
 
 #[tokio::test]

@@ -158,7 +158,7 @@ async fn tasks_that_run_in_many_queues_are_listed_once_each() {
 }
 
 /// How often the server ran a command since its statistics were reset.
-fn calls(server: &RedisServer, command: &str) -> u64 {
+pub(super) fn calls(server: &RedisServer, command: &str) -> u64 {
     let stats = server.command("INFO commandstats");
     let begin = format!("cmdstat_{command}:calls=");
     let line = stats.lines().find_map(|line| line.strip_prefix(&begin)).unwrap_or("0");

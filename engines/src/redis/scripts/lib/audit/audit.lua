@@ -1,12 +1,18 @@
 -- The audit of one piece: the record of a task is right, and its side records and references are compared with it.
 --
--- ARGV[2] is the piece: `tasks`, by their records; `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
--- queue in ARGV[3]; `beside`, the side hash ARGV[3] of tasks; `keys`, `outbox`, `order`; `edges`, `edges_out` and `timeouts`
--- (edge_audit.lua); `from`, `held` and `kept` (held_audit.lua); `counts` of the queue ARGV[3]; and the pieces of boards
--- (board_audit.lua).
+-- ARGV[2] is the piece: `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the queue in ARGV[3]; `sum`, of the
+-- tasks of all queues; `tasks`, by their records; `beside`, the side hash ARGV[3] of tasks; `keys`, `outbox`, `order`;
+-- `edges`, `edges_out` and `timeouts` (edge_audit.lua); `from`, `held` and `kept` (held_audit.lua); `counts` of the queue
+-- ARGV[3]; and the pieces of boards (board_audit.lua).
+--
+-- A list has no index: to find a task in one of a million entries takes longer than all else here. Most often it need not be
+-- looked for. If every entry of a queue's parts is a task that belongs there and only there, or a ghost that is counted, there
+-- are as many records as the queues count (`sum`), and a queue counts as many as its parts have (`adds_up`), then no task is missing from its list. So
+-- the parts are checked before the tasks, and the caller sums up what was `doubtful` on the way; if anything was, ARGV[3] of
+-- `tasks` is `searched`, not `counted`. Changes meanwhile alter parts, records and counts in one step.
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local looked_at, findings = 0, {}
+local looked_at, doubtful, findings = 0, 0, {}
 -- Lists up to this length are counted exactly, in one step; of finished tasks, whose records are read, fewer.
 local COUNTED, COUNTED_FINISHED = 2000, 500
 
@@ -64,8 +70,36 @@ local function list_finished(name, entry)
   call('ZADD', P .. 'pruning', 'LT', NOW, name)
 end
 
+-- How many tasks a queue has accepted and not removed that stand in none of its parts, and how many stand there.
+local function count_lost(name, finished)
+  local counters = of(name, 'n')
+  local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local accepted, removed = unpack(call('HMGET', counters, 'accepted', 'removed'))
+  return (accepted or 0) - (removed or 0) - live - finished, live
+end
+
+-- Queues that count as many tasks as their parts have, without ghosts.
+local is_sum_right = {}
+
+local function adds_up(name)
+  if is_sum_right[name] == nil then
+    is_sum_right[name] = count_lost(name, call('LLEN', of(name, 'f')) - count_finished_ghosts(name)) == 0
+  end
+  return is_sum_right[name]
+end
+
+-- Whether a task is to be looked for in a list of its queue.
+local function must_search(name)
+  local must = part == 'searched' or not adds_up(name)
+  doubtful = doubtful + (must and 1 or 0)
+  return must
+end
+
 local function check_finished(name, id, record, places)
   check_elsewhere(name, id, places, nil)
+  if not must_search(name) then
+    return
+  end
   local entry = sub(record, @record.revision) .. mark_of(record) .. id
   local _, listed = place_of_entry(of(name, 'f'), sub(record, @record.revision), id)
   if listed ~= entry then
@@ -124,10 +158,18 @@ local function check_aside(name, id, record, score)
   end)
 end
 
--- Whether the lane has the task with this record.
-local function is_in_lane(name, id, record)
+-- Whether the lane has the task with this record, which is looked for there.
+local function is_found_in_lane(name, id, record)
   local lane, position = of(name, 'q'), sub(record, @record.revision)
   return byte(record) == @state.fresh.byte and call('LINDEX', lane, place_of_revision(lane, position)) == position .. id
+end
+
+-- The same. One that is nowhere else is looked for only where it must be.
+local function is_in_lane(name, id, record, places)
+  if byte(record) == @state.fresh.byte and not (places.r or places.p) and not must_search(name) then
+    return true
+  end
+  return is_found_in_lane(name, id, record)
 end
 
 -- A function of its own, because one function has at most 200 local names.
@@ -149,7 +191,7 @@ local function check_waiting(name, id, record, places)
   if part_name == 'd' then
     edge_audit.check(name, id, record)
   end
-  if part_name == 'r' and not places.p and is_in_lane(name, id, record) then
+  if part_name == 'r' and is_in_lane(name, id, record, places) then
     return check_elsewhere(name, id, places, nil)
   end
   if part_name == 'r' and places.p and not places.r then
@@ -212,10 +254,17 @@ local function audit_tasks()
   return found[1]
 end
 
--- Whether an entry of a queue is a task of that queue.
-local function is_of(name, id)
-  local record = call('HGET', T, id)
-  return record and queue_of(record) == name
+-- Whether a task is where its record says, and nowhere else, in this part of its queue.
+local function is_only_here(part_name, name, id, record)
+  if is_over(record) or is_running(record) then
+    return is_running(record) and part_name == 'l'
+  end
+  local right = right_place(record)
+  if right ~= 'r' then
+    return part_name == right
+  end
+  local other = part_name == 'r' and 'p' or part_name == 'p' and 'r'
+  return other and not call('ZSCORE', of(name, other), id) and not is_found_in_lane(name, id, record)
 end
 
 -- The sentinel among the leases is not a task.
@@ -256,8 +305,12 @@ local function audit_place(part_name, name)
   local found = scan('ZSCAN', key, limit)
   for i = 1, #found[2], 2 do
     local id = found[2][i]
+    local record = id ~= SENTINEL and call('HGET', T, id)
+    local is_of_queue = record and queue_of(record) == name
+    local is_right = is_of_queue and is_whole(record) and is_only_here(part_name, name, id, record)
     looked_at = looked_at + 1
-    if id ~= SENTINEL and not is_of(name, id) then
+    doubtful = doubtful + ((is_right or id == SENTINEL) and 0 or 1)
+    if id ~= SENTINEL and not is_of_queue then
       note('place_without_task', id, 'it stands in ' .. key .. ' and is no task of that queue', function()
         call('ZREM', key, id)
         if sized then
@@ -271,11 +324,27 @@ local function audit_place(part_name, name)
   return found[1]
 end
 
+-- Lists are walked by revisions. Where a step ends, `REVISION:GHOSTS`, says how many ghosts the walk has met.
+local function read_end()
+  local revision, ghosts = string.match(from, '^(%d+):(%d+)$')
+  return revision or from, tonumber(ghosts or 0)
+end
+
+-- Where a step ends that met these entries; at the end of the list, whether it met as many ghosts as are counted.
+local function end_step(entries, ghosts, counted)
+  if #entries == limit then
+    return sub(entries[#entries], @entry.revision) .. ':' .. format('%.0f', ghosts)
+  end
+  doubtful = doubtful + (ghosts == counted and 0 or 1)
+  return ''
+end
+
 local function audit_finished(name)
   local list, first = of(name, 'f'), 0
-  if from ~= '' then
-    first = place_of_revision(list, from)
-    while sub(call('LINDEX', list, first) or '', @finished.revision) == from do
+  local after, ghosts = read_end()
+  if after ~= '' then
+    first = place_of_revision(list, after)
+    while sub(call('LINDEX', list, first) or '', @finished.revision) == after do
       first = first + 1
     end
   end
@@ -284,39 +353,44 @@ local function audit_finished(name)
     local id = sub(entry, @finished.rest.at)
     local record = call('HGET', T, id)
     looked_at = looked_at + 1
-    local is_right = is_listed(record, entry) and is_over(record) and queue_of(record) == name
     -- The task of a ghost is gone, has moved on, or was restored from before.
-    local is_ghost = not is_listed(record, entry)
-    if not is_right and not is_ghost then
+    if not is_listed(record, entry) then
+      ghosts = ghosts + 1
+    elseif not is_over(record) or queue_of(record) ~= name then
+      doubtful = doubtful + 1
       note('place_without_task', id, 'it stands in ' .. list .. ' and has not ended as that says', function()
         call('LREM', list, 1, entry)
       end)
     end
   end
-  return #entries < limit and '' or sub(entries[#entries], @finished.revision)
+  return end_step(entries, ghosts, count_finished_ghosts(name))
 end
 
--- Entries of the lane without a task, if no ghosts are counted.
+-- Entries of the lane without a task: ghosts, if there are any.
 local function audit_lane(name)
   local lane, first = of(name, 'q'), 0
-  if from ~= '' then
-    first = place_of_revision(lane, from)
-    first = sub(call('LINDEX', lane, first) or '', @entry.revision) == from and first + 1 or first
+  local after, ghosts = read_end()
+  if after ~= '' then
+    first = place_of_revision(lane, after)
+    first = sub(call('LINDEX', lane, first) or '', @entry.revision) == after and first + 1 or first
   end
-  local entries = call('LRANGE', lane, first, first + limit - 1)
+  local entries, has_ghosts, ids = call('LRANGE', lane, first, first + limit - 1), ghosts_in(name) > 0, {}
   looked_at = looked_at + #entries
-  local ids = {}
-  for i, entry in ipairs(ghosts_in(name) == 0 and entries or {}) do
+  for i, entry in ipairs(entries) do
     ids[i] = sub(entry, @entry.rest.at)
   end
   for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
-    if not is_entered(record, entries[i]) or queue_of(record) ~= name then
+    local is_right = is_entered(record, entries[i]) and queue_of(record) == name
+    if not is_right and has_ghosts then
+      ghosts = ghosts + 1
+    elseif not is_right then
+      doubtful = doubtful + 1
       note('place_without_task', ids[i], 'it stands in ' .. lane .. ' and is no task of that queue', function()
         call('LREM', lane, 1, entries[i])
       end)
     end
   end
-  return #entries < limit and '' or sub(entries[#entries], @entry.revision)
+  return end_step(entries, ghosts, ghosts_in(name))
 end
 
 -- Whether the lane has as many ghosts as are counted.
@@ -537,6 +611,24 @@ local function check_pruning(name)
   end
 end
 
+-- Of so many queues are the counts summed up in one step.
+local QUEUES_SUMMED = 5000
+
+-- Whether there are as many records as the queues count.
+local function audit_sum()
+  if call('ZCARD', P .. 'queues') > QUEUES_SUMMED then
+    doubtful = 1
+    return ''
+  end
+  local sum = 0
+  for _, name in ipairs(call('ZRANGE', P .. 'queues', 0, -1)) do
+    local accepted, removed = unpack(call('HMGET', of(name, 'n'), 'accepted', 'removed'))
+    sum = sum + (accepted or 0) - (removed or 0)
+  end
+  doubtful = sum == call('HLEN', T) and 0 or 1
+  return ''
+end
+
 local function audit_counts(name)
   check_bounds(name)
   check_pruning(name)
@@ -546,10 +638,9 @@ local function audit_counts(name)
   end
   local counters, finished = of(name, 'n'), check_finished_counts(name)
   looked_at = looked_at + 1
-  local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
-  local accepted, removed = tonumber(call('HGET', counters, 'accepted') or 0), tonumber(call('HGET', counters, 'removed') or 0)
-  local lost = accepted - removed - live - finished
+  local lost, live = count_lost(name, finished)
   if lost ~= 0 then
+    local accepted, removed = tonumber(call('HGET', counters, 'accepted') or 0), tonumber(call('HGET', counters, 'removed') or 0)
     note('miscounted', name, accepted .. ' were accepted; ' .. live .. ' live, ' .. finished .. ' finished and ' .. removed
       .. ' removed make ' .. accepted - lost, function()
       -- Missing tasks count as removed, whatever removed them; additional ones count as accepted.
@@ -560,6 +651,7 @@ local function audit_counts(name)
 end
 
 local pieces = {
+  sum = audit_sum,
   tasks = audit_tasks,
   keys = audit_keys,
   outbox = audit_outbox,
@@ -592,4 +684,4 @@ end
 
 local look_over = pieces[piece] or pieces_of_parents()[piece] or pieces_of_boards()[piece]
 local next_from = look_over(part)
-return { next_from, looked_at, unpack(findings) }
+return { next_from, looked_at, doubtful, unpack(findings) }
