@@ -19,7 +19,7 @@ use jobbers_test_support::{
     wait::until,
 };
 
-use super::{connect, submit, tls};
+use super::{connect, submit, tls, volume::calls};
 
 const A_WHILE: Duration = Duration::from_secs(60);
 
@@ -95,26 +95,18 @@ async fn a_server_that_was_only_slow_is_not_left() {
         let (_, of_first) = clients.split_once("id=").unwrap();
         of_first.split(' ').next().unwrap().to_owned()
     };
-    let (before, greetings) = (listener(), calls_of(&server, "hello"));
+    let (before, greetings) = (listener(), calls(&server, "hello"));
     server.pause();
     assert!(matches!(f.engine.get(&id("a")).await, Err(Error::Unavailable { .. })));
     server.resume();
-    until(A_WHILE, "it was asked for a word", async || (calls_of(&server, "ping") > 0).then_some(())).await;
+    until(A_WHILE, "it was asked for a word", async || (calls(&server, "ping") > 0).then_some(())).await;
     // Each lane would connect again.
     until(A_WHILE, "it answers again", async || f.engine.get(&id("a")).await.ok()).await;
     let held = f.claim_one().await;
     renew(&f, &held).await;
     f.submit_ids(&["b"]).await;
-    assert_eq!(calls_of(&server, "hello"), greetings + 1, "only whoever looked has connected");
+    assert_eq!(calls(&server, "hello"), greetings + 1, "only whoever looked has connected");
     assert_eq!(listener(), before);
-}
-
-/// How often a command was called.
-fn calls_of(server: &RedisServer, command: &str) -> u64 {
-    let stats = server.command("INFO commandstats");
-    let of = format!("cmdstat_{command}:calls=");
-    let calls = stats.lines().find_map(|line| line.strip_prefix(&of));
-    calls.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use jobbers_common::{
     limits::MAX_BATCH,
     name::TaskName,
     queue::{QueueConfig, Retention},
-    task::{ClaimedTask, NewTask, Start},
+    task::{ClaimedTask, NewTask, Priority, Start},
 };
 use jobbers_law::conformance::{DONE, Fixture, id, queue, task, task_in};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
@@ -202,4 +202,32 @@ async fn a_tick_looks_only_at_queues_with_something_to_do() {
     assert_eq!(f.engine.promote_due(100).await.unwrap(), 0);
     assert_eq!(looks(), 1, "nothing is due any more");
     f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn a_worker_is_not_woken_for_kinds_that_it_refuses() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = super::open_at(&server.url()).await;
+    let names = |names: &[(&str, &str)]| -> Vec<NewTask> {
+        names.iter().map(|(id, name)| NewTask { name: TaskName::new(name).unwrap(), ..task(id) }).collect()
+    };
+    let woken = async |tasks: Vec<NewTask>| {
+        for name in ["stock", "knows"] {
+            // It waits from here on. What came before is none of its kind.
+            assert!(f.cycle_refusing(name, &["mine"], 1, Vec::new()).await.claimed.is_empty(), "{name}");
+        }
+        let _ = server.command("CONFIG RESETSTAT");
+        f.submit(tasks).await;
+        let woken = calls(&server, "publish");
+        for task in f.claim(10).await {
+            f.settle(&task, DONE).await;
+        }
+        woken
+    };
+    assert_eq!(woken(names(&[("a", "mine")])).await, 0, "a plain task");
+    assert_eq!(woken(names(&[("b", "mine"), ("c", "mine")])).await, 0, "plain tasks");
+    let urgent = NewTask { priority: Priority::new(7).unwrap(), ..names(&[("d", "mine")]).remove(0) };
+    assert_eq!(woken(vec![urgent]).await, 0, "one that is not plain");
+    assert_eq!(woken(names(&[("e", "echo")])).await, 1, "another kind");
+    assert_eq!(woken(names(&[("g", "mine"), ("h", "echo")])).await, 2, "one of two is another kind");
 }

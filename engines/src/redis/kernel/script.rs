@@ -26,7 +26,7 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 96] = [
+const LIBRARY: [(&str, &str); 98] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
@@ -63,6 +63,8 @@ const LIBRARY: [(&str, &str); 96] = [
     ("expired", include_str!("../scripts/lib/verbs/expired.lua")),
     ("replay", include_str!("../scripts/lib/verbs/replay.lua")),
     ("limits", include_str!("../scripts/lib/follow/limits.lua")),
+    ("kind", include_str!("../scripts/lib/follow/kind.lua")),
+    ("alike", include_str!("../scripts/lib/follow/alike.lua")),
     ("aside", include_str!("../scripts/lib/follow/aside.lua")),
     ("suspected", include_str!("../scripts/lib/follow/suspected.lua")),
     ("held", include_str!("../scripts/lib/follow/held.lua")),

@@ -7,26 +7,10 @@
 --   p  id by score, as in `r`: a task is in one of the two
 --   y  the same, by gate and in the order of claiming: the gate, a zero byte, the score in 17 digits, the id
 
+-- include kind
+
 local NUL = '\0'
 local FIRST_SCORE = 5e15
-
--- The indexes of name, version and key in the open part of a record, an array (`record.rs`).
-local NAME_PLACE, VERSION_PLACE, KEY_PLACE = 1, 2, 7
-
--- The name, the key and the version in a record, after the queue's name; nothing for parts that can't be read.
-local function told_by(record)
-  local core = core_of(record)
-  local is_read, _, open = pcall(cmsgpack.unpack_one, core, @core.queue.at - 1 + (byte(core, @core.queue_length.at) or 0))
-  if not is_read or type(open) ~= 'table' then
-    return nil, nil, nil
-  end
-  return open[NAME_PLACE], open[KEY_PLACE], open[VERSION_PLACE]
-end
-
--- The gate for workers that know a kind of task.
-local function gate_of_kind(task, version)
-  return @gate.unknown .. (task or '') .. '@' .. format('%.0f', version or 0)
-end
 
 local function aside_place(gate, score, id)
   return gate .. NUL .. format('%017.0f', score + FIRST_SCORE) .. id

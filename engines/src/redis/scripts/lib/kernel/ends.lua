@@ -93,10 +93,29 @@ local WRITES = {
   later = { 'ZADD', 's' }, waiting = { 'ZADD', 'd' },
 }
 
--- How many tasks of a queue became ready.
-local function count_ready(queue)
-  local ready, suspects = queue.ready, queue.suspects
-  return (queue.lane and #queue.lane or 0) + (ready and #ready / 2 or 0) + (suspects and #suspects / 2 or 0)
+-- Wakes workers for the tasks of a queue that became ready, but none that refuses their kind.
+local function wake_for_ready(name, queue)
+  local lane, gate = queue.lane or {}, nil
+  local lists, count = { queue.ready or {}, queue.suspects or {} }, #lane
+  for _, list in ipairs(lists) do
+    count = count + #list / 2
+  end
+  if count > 0 and has_picky then
+    local ids = {}
+    for i, entry in ipairs(lane) do
+      ids[i] = sub(entry, @entry.rest.at)
+    end
+    for _, list in ipairs(lists) do
+      for i = 2, #list, 2 do
+        ids[#ids + 1] = list[i]
+      end
+    end
+    -- include alike
+    gate = gate_in_common(ids)
+  end
+  if count > 0 then
+    wake(name, count, nil, gate)
+  end
 end
 
 -- Writes the gathered moves of a queue.
@@ -146,8 +165,8 @@ local function write_queue(name, queue, wakes)
     end
     note_history(of(name, ''), happened, time, queue.sample and #queue.unlease)
   end
-  if wakes and count_ready(queue) > 0 then
-    wake(name, count_ready(queue))
+  if wakes then
+    wake_for_ready(name, queue)
   end
   local ended = queue.unlease and #queue.unlease or 0
   if on_ended and ended > 0 then

@@ -24,8 +24,8 @@ local function wake_waiting_worker(sleeper)
   return call('PUBLISH', P .. 'instance:' .. instance, 'wake ' .. worker) > 0
 end
 
--- Wakes workers if some refuse kinds of tasks: these come last, because the tasks may be of such a kind. For a gate of
--- a kind, wakes only workers that do not refuse it.
+-- Wakes workers if some refuse kinds of tasks: these come last, because the tasks may be of such a kind. For the gate of
+-- a kind that all the tasks have, wakes only workers that do not refuse it.
 local function wake_picky(waiting, queue, count, gate)
   local left = count
   for piece = 0, MAX_PIECES - 1 do
@@ -55,7 +55,8 @@ local function wake_picky(waiting, queue, count, gate)
   end
 end
 
--- Wakes at most this number of workers that wait in a queue; with a gate, for tasks that are set aside behind it.
+-- Wakes at most this number of workers that wait in a queue; with a gate, for tasks of its kind or that are set aside behind
+-- it.
 local function wake(queue, count, part, gate)
   local waiting = of(queue, part or 'w')
   local left = min(count, MAX_WAKES)

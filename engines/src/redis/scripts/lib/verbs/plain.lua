@@ -53,7 +53,12 @@ if is_plain then
     note_history(key_of_queue, { @history.accepted, count })
     if kept > 0 then
       -- include wake
-      wake(ARGV[5], count)
+      local gate
+      if has_picky then
+        -- include alike
+        gate = gate_in_common(ids)
+      end
+      wake(ARGV[5], count, nil, gate)
     end
     return { 1 }
   end
