@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The content type of JSON payloads, the default.
 pub const JSON: &str = "application/json";
 
+/// The first field of a JSON payload that a client's codec encoded. Its value is the id of the codec; the bytes follow it.
+pub const CODEC_FIELD: &str = "jobbers:codec";
+
 /// Bytes and what they are.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
@@ -47,6 +50,15 @@ impl Payload {
         self.content_type.is_none()
     }
 
+    /// Whether a client's codec encoded it, so that only programs with that codec can read it.
+    #[must_use]
+    pub fn is_encoded(&self) -> bool {
+        let fields = self.bytes.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+        let first = fields.and_then(|fields| fields.strip_prefix(b"\""));
+        let rest = first.and_then(|first| first.strip_prefix(CODEC_FIELD.as_bytes()));
+        self.is_json() && rest.is_some_and(|rest| rest.starts_with(b"\""))
+    }
+
     /// The content type's name.
     #[must_use]
     pub fn content_type(&self) -> &str {
@@ -70,5 +82,27 @@ impl fmt::Debug for Payload {
     /// Never the bytes: payloads stay out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Payload({}, {} bytes)", self.content_type(), self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoded_payload_is_known_by_its_first_field() {
+        for (json, is_encoded) in [
+            (r#"{"jobbers:codec":"k","jobbers:data":""}"#, true),
+            ("\n{ \"jobbers:codec\" : 1}", true),
+            (r#"{"jobbers:data":"","jobbers:codec":"k"}"#, false),
+            (r#"{"jobbers:codecs":"k"}"#, false),
+            (r#"["jobbers:codec"]"#, false),
+            (r#"{"jobbers:codec"#, false),
+            ("{}", false),
+        ] {
+            assert_eq!(Payload::json(json).is_encoded(), is_encoded, "{json}");
+        }
+        let text = Payload { content_type: Some("text/plain".into()), ..Payload::json(r#"{"jobbers:codec":"k"}"#) };
+        assert!(!text.is_encoded());
     }
 }

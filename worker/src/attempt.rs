@@ -16,6 +16,7 @@ use std::{
 use jobbers_common::{
     engine::{Heartbeat, Outcome, Settlement},
     name::WorkerId,
+    payload::Payload,
     policy::TaskPolicy,
     task::ClaimedTask,
     time::Timestamp,
@@ -35,8 +36,12 @@ use crate::{
     finished::Finished,
     hung::HungThreads,
     meters::pair::Pair,
+    payload_codec::{CodecError, Codecs, ContentKind},
     state::States,
 };
+
+/// Most ids of missing codecs that are remembered: they come from the store.
+const MOST_CODECS: usize = 64;
 
 /// How long a task waits that was given back for the lack of a state.
 const WITHOUT_STATE: Duration = Duration::from_secs(10);
@@ -88,6 +93,8 @@ pub(crate) struct SharedState {
     pub(crate) hung: HungThreads,
     /// The types of states that attempts asked for and the worker does not have.
     missing_states: Mutex<BTreeSet<&'static str>>,
+    /// The ids of codecs that payloads need and the worker does not have.
+    missing_codecs: Mutex<BTreeSet<String>>,
     /// Cancelled when the worker no longer waits for anything.
     pub(crate) halt: CancellationToken,
     epoch: Instant,
@@ -111,6 +118,7 @@ impl SharedState {
             news: Notify::new(),
             hung: HungThreads::default(),
             missing_states: Mutex::default(),
+            missing_codecs: Mutex::default(),
             halt: CancellationToken::new(),
             epoch: Instant::now(),
         })
@@ -119,6 +127,17 @@ impl SharedState {
     /// Notes that the worker has no state of this type. Returns true for the first time.
     pub(crate) fn note_missing_state(&self, type_name: &'static str) -> bool {
         self.missing_states.lock().insert(type_name)
+    }
+
+    /// Notes that the worker has no codec of this id. Returns true for the first time.
+    pub(crate) fn note_missing_codec(&self, id: &str) -> bool {
+        let mut missing = self.missing_codecs.lock();
+        missing.len() < MOST_CODECS && missing.insert(id.to_owned())
+    }
+
+    /// The codecs of the worker.
+    pub(crate) fn codecs(&self) -> Codecs {
+        self.client.as_ref().map(|client| client.codecs().clone()).unwrap_or_default()
     }
 
     /// The types of states that were missing since the last call.
@@ -158,6 +177,13 @@ fn merge(later: Option<Heartbeat>, earlier: Option<Heartbeat>) -> Option<Heartbe
     }
 }
 
+/// What the store has encoded of a task.
+#[derive(Debug)]
+struct Decoded {
+    parameters: Payload,
+    checkpoint: Option<Payload>,
+}
+
 /// One attempt.
 #[derive(Debug)]
 pub(crate) struct Attempt {
@@ -171,6 +197,8 @@ pub(crate) struct Attempt {
     pub(crate) place: usize,
     /// The instruments that count it.
     pub(crate) pair: Option<Arc<Pair>>,
+    /// The parameters and the checkpoint, where a codec encoded them.
+    decoded: OnceLock<Decoded>,
     claimed: Instant,
     stop: Mutex<Option<Stop>>,
     /// When the attempt was notified that its task is cancelled.
@@ -230,6 +258,7 @@ impl Attempt {
             token: CancellationToken::new(),
             place,
             pair,
+            decoded: OnceLock::new(),
             claimed: taken.asked,
             stop: Mutex::default(),
             cancelled_at: OnceLock::new(),
@@ -244,6 +273,29 @@ impl Attempt {
             ended: AtomicBool::new(false),
             client: OnceLock::new(),
         })
+    }
+
+    /// Decodes what a codec encoded. It takes time, so the threads of the runtime do it and not that of the leases.
+    pub(crate) fn decode(&self) -> Result<(), CodecError> {
+        let ClaimedTask { parameters, checkpoint, .. } = &self.task;
+        if !parameters.is_encoded() && !checkpoint.as_ref().is_some_and(Payload::is_encoded) {
+            return Ok(());
+        }
+        let codecs = self.shared.codecs();
+        let parameters = codecs.decode(parameters.clone(), ContentKind::Parameters)?;
+        let checkpoint = checkpoint.clone().map(|it| codecs.decode(it, ContentKind::Checkpoint)).transpose()?;
+        self.decoded.get_or_init(|| Decoded { parameters, checkpoint });
+        Ok(())
+    }
+
+    /// The parameters as they were submitted.
+    pub(crate) fn parameters(&self) -> &Payload {
+        self.decoded.get().map_or(&self.task.parameters, |decoded| &decoded.parameters)
+    }
+
+    /// What an earlier attempt left for this one.
+    pub(crate) fn checkpoint(&self) -> Option<&Payload> {
+        self.decoded.get().map_or(self.task.checkpoint.as_ref(), |decoded| decoded.checkpoint.as_ref())
     }
 
     /// What it submits further tasks by; `None` without a worker.
@@ -544,7 +596,6 @@ impl Ended {
 mod tests {
     use std::sync::mpsc;
 
-    use jobbers_common::payload::Payload;
     use tokio::runtime::Handle;
 
     use super::*;

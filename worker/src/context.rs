@@ -23,6 +23,7 @@ use crate::{
     attempt::{Attempt, SharedState, Taken},
     client::Client,
     error::TaskError,
+    payload_codec::ContentKind,
     state::States,
 };
 
@@ -163,7 +164,7 @@ impl Context {
     /// The parameters as they came.
     #[must_use]
     pub fn parameters(&self) -> &Payload {
-        &self.0.task.parameters
+        self.0.parameters()
     }
 
     /// The value of this type that the program gave to [`crate::Worker::state`]. A task that names it in its signature, as
@@ -232,7 +233,8 @@ impl Context {
     /// over. A task that is sent again after it failed begins with it too.
     ///
     /// # Errors
-    /// As [`Context::heartbeat`]; fatal if the value can't be written as JSON or is larger than a payload may be.
+    /// As [`Context::heartbeat`]; fatal if the value can't be written as JSON or is larger than a payload may be; to be retried
+    /// if the worker's codec can't encode it.
     pub async fn checkpoint<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), TaskError> {
         // Encoded before the await, so that the value need not be shared between threads.
         let noted = self.blocking_checkpoint(value);
@@ -253,7 +255,13 @@ impl Context {
     /// # Errors
     /// As there.
     pub fn blocking_progress(&self, fraction: f64, message: impl Into<String>) -> Result<(), TaskError> {
-        self.beat(Heartbeat { progress: Some(Progress::new(fraction, message)), checkpoint: None })
+        let mut progress = Progress::new(fraction, message);
+        let message = std::mem::take(&mut progress.message);
+        let (most, kind) = (jobbers_common::limits::MAX_PROGRESS_BYTES, ContentKind::Progress);
+        // A message that can't be encoded is left out: the task goes on.
+        let encoded = self.0.shared.codecs().encode_text(message, most, kind, self.id().as_str());
+        progress.message = encoded.unwrap_or_default();
+        self.beat(Heartbeat { progress: Some(progress), checkpoint: None })
     }
 
     /// [`Context::checkpoint`] for blocking tasks.
@@ -262,6 +270,8 @@ impl Context {
     /// As there.
     pub fn blocking_checkpoint<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), TaskError> {
         let checkpoint = Payload::encode(value).map_err(|error| TaskError::fatal(format!("checkpoint: {error}")))?;
+        let encoded = self.0.shared.codecs().encode(checkpoint, ContentKind::Checkpoint, self.id().as_str());
+        let checkpoint = encoded.map_err(|error| TaskError::retry(format!("the checkpoint: {error}")))?;
         let most = jobbers_common::limits::DEFAULT_MAX_PAYLOAD_BYTES;
         if checkpoint.len() > most {
             return Err(TaskError::fatal(format!("checkpoint is {} bytes; at most {most}", checkpoint.len())));
@@ -275,7 +285,7 @@ impl Context {
     /// Fatal, if it can't be read as a `T`.
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, TaskError> {
         let read = |payload: &Payload| payload.decode();
-        let last = self.0.task.checkpoint.as_ref().map(read).transpose();
+        let last = self.0.checkpoint().map(read).transpose();
         last.map_err(|error| TaskError::fatal(format!("the last checkpoint does not fit: {error}")))
     }
 

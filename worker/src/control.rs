@@ -40,6 +40,7 @@ use crate::{
     layer::Layers,
     leases::Leases,
     meters::{self, Meters, Renewals},
+    payload_codec::Codecs,
     registrar::{Board, keep_registered},
     registry::Registry,
     renewal::Renewal,
@@ -58,6 +59,7 @@ pub(crate) struct Plan {
     pub(crate) states: States,
     pub(crate) layers: Layers,
     pub(crate) hooks: AllHooks,
+    pub(crate) codecs: Codecs,
     /// The labels that tasks hand on to those that they submit.
     pub(crate) carried: Vec<String>,
     pub(crate) registry: Registry,
@@ -96,7 +98,7 @@ async fn open_store(config: &Config, shutdown: &Shutdown) -> Result<Option<Arc<d
 }
 
 async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
-    let Plan { config, engine, states, layers, hooks, carried, registry, schedules, runtime } = plan;
+    let Plan { config, engine, states, layers, hooks, codecs, carried, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
         None => match open_store(&config, shutdown).await? {
@@ -109,7 +111,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let identity = identity(&config, &registry, &pool);
     announce(&identity, registry.len());
 
-    let client = ParentClient::new(Client::new(Arc::clone(&engine)), carried);
+    let client = ParentClient::new(Client::new(Arc::clone(&engine)).codec(codecs), carried);
     let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
     let leases = Arc::new(Leases::default());
     let board = Arc::new(Board::default());

@@ -46,7 +46,9 @@ use crate::{
     error::{Reason, TaskError},
     hooks::AllHooks,
     layer::Layers,
+    payload_codec::ContentKind,
     task_fn::{Answer, AnyTask, Start},
+    undecodable,
 };
 
 /// What an executor needs besides the attempt.
@@ -86,6 +88,11 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
         return handover.end(judge(&attempt, task, End::Abandoned));
     }
     let context = Context::new(Arc::clone(&attempt));
+    if let Err(error) = attempt.decode() {
+        let outcome = undecodable::settle(&attempt, &error);
+        tools.hooks.end(&context, &outcome);
+        return handover.end(Some(outcome));
+    }
     let observed = (!tools.hooks.is_empty()).then(|| context.clone());
     if let Some(context) = &observed {
         tools.hooks.start(context);
@@ -132,7 +139,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
     if let Some(span) = span {
         traces::end(&span, outcome.as_ref().and_then(Outcome::failure).map(|failure| failure.kind.as_str()));
     }
-    handover.end(outcome);
+    handover.end(outcome.map(|outcome| undecodable::encode_failure(&attempt, outcome)));
 }
 
 /// When a function that must end gets time for it.
@@ -241,7 +248,7 @@ fn judge(attempt: &Attempt, task: &dyn AnyTask, end: End) -> Option<Outcome> {
     match (attempt.stopped(), end) {
         (Some(Stop::LeaseLost), _) => None,
         (Some(Stop::Cancel), _) => Some(Outcome::Cancelled),
-        (_, End::Answered(Ok(result))) => Some(completed(attempt, result)),
+        (_, End::Answered(Ok(result))) => Some(completed(attempt, task, result)),
         (Some(Stop::Requeue | Stop::LeaseEnding), _) => Some(attempt.given_back()),
         (Some(Stop::Fail), _) => {
             let failure = AttemptFailure::new(FailureKind::Shutdown, "its worker shut down");
@@ -251,7 +258,15 @@ fn judge(attempt: &Attempt, task: &dyn AnyTask, end: End) -> Option<Outcome> {
     }
 }
 
-fn completed(attempt: &Attempt, result: Option<Payload>) -> Outcome {
+fn completed(attempt: &Attempt, task: &dyn AnyTask, result: Option<Payload>) -> Outcome {
+    let encode = |result| attempt.shared.codecs().encode(result, ContentKind::Result, attempt.task.id.as_str());
+    let result = match result.map(encode).transpose() {
+        Ok(result) => result,
+        Err(error) => {
+            let error = TaskError::retry(format!("the result: {error}")).kind("unencodable_result");
+            return failed(attempt, task, End::Answered(Err(error)));
+        }
+    };
     let bytes = result.as_ref().map_or(0, Payload::len);
     if bytes <= DEFAULT_MAX_PAYLOAD_BYTES {
         return Outcome::Completed { result };

@@ -56,6 +56,7 @@ mod outage;
 pub mod outbox;
 mod pace;
 mod parents;
+mod payload_codec;
 mod registrar;
 mod registry;
 mod remote;
@@ -67,6 +68,7 @@ mod state;
 pub mod stock;
 mod task_fn;
 pub mod testing;
+mod undecodable;
 mod uniqueness;
 mod unknown_tasks;
 mod worker;
@@ -102,6 +104,7 @@ pub use self::{
     hooks::Hooks,
     layer::Layer,
     parents::ParentEnd,
+    payload_codec::{Codec, CodecError, CodecProblem, Codecs, ContentKind},
     registry::DuplicateTask,
     remote::RemoteTask,
     report::{Report, WorkerError},
@@ -185,6 +188,8 @@ mod guides {
     mod dead_letters {}
     #[doc = include_str!("../../docs/guides/dependencies.md")]
     mod dependencies {}
+    #[doc = include_str!("../../docs/guides/encryption.md")]
+    mod encryption {}
     #[doc = include_str!("../../docs/guides/faq.md")]
     mod faq {}
     #[doc = include_str!("../../docs/guides/first-worker.md")]

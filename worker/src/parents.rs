@@ -8,7 +8,13 @@ use jobbers_common::{
     payload::Payload,
 };
 
-use crate::{codec::Decode, context::Context, error::TaskError};
+use crate::{
+    codec::Decode,
+    context::Context,
+    error::TaskError,
+    payload_codec::{CodecError, ContentKind},
+    undecodable,
+};
 
 /// How many bytes of results one call of the store reads.
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
@@ -95,7 +101,7 @@ impl Context {
             let Parents { total, parents } = self.store()?.parents(request).await.map_err(trouble)?;
             let has_more = !parents.is_empty();
             for parent in parents {
-                found.push(read(parent)?);
+                found.push(read(self.decoded(parent)?)?);
             }
             if !has_more || found.len() >= total {
                 return Ok(found);
@@ -110,11 +116,26 @@ impl Context {
             let request = ParentsRequest::one(self.id().clone(), id);
             let found = self.store()?.parents(request).await.map_err(trouble)?.parents;
             if let Some(parent) = found.into_iter().next() {
-                return Ok(parent);
+                return self.decoded(parent);
             }
         }
         let message = format!("task {} did not wait for {name}: name it in depends_on", self.id());
         Err(TaskError::fatal(message).kind("no_parent"))
+    }
+
+    /// A predecessor with its result as it was returned.
+    fn decoded(&self, parent: Parent) -> Result<Parent, TaskError> {
+        let Some(result) = parent.result else { return Ok(parent) };
+        let decoded = self.client()?.codecs().decode(result, ContentKind::Result);
+        let result = decoded.map_err(|error| {
+            let message = format!("the result of task {}: {error}", parent.id);
+            match error {
+                // A worker with that codec can read it.
+                CodecError::Unknown(_) => TaskError::retry(message).kind(undecodable::UNKNOWN_CODEC),
+                _ => TaskError::fatal(message).kind(undecodable::UNDECODABLE),
+            }
+        })?;
+        Ok(Parent { result: Some(result), ..parent })
     }
 
     fn store(&self) -> Result<&dyn Engine, TaskError> {

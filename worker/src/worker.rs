@@ -18,6 +18,7 @@ use crate::{
     control,
     hooks::{AllHooks, Hooks},
     layer::{Layer, Layers},
+    payload_codec::Codecs,
     registry::Registry,
     report::{Report, WorkerError},
     state::States,
@@ -34,6 +35,7 @@ pub struct Worker {
     states: States,
     layers: Layers,
     hooks: AllHooks,
+    codecs: Codecs,
     carried: Vec<String>,
     tasks: Vec<&'static dyn AnyTask>,
     has_telemetry: bool,
@@ -85,6 +87,7 @@ impl Worker {
             states: States::default(),
             layers: Layers::default(),
             hooks: AllHooks::default(),
+            codecs: Codecs::default(),
             carried: Vec::new(),
             tasks: Vec::new(),
             has_telemetry: false,
@@ -141,6 +144,18 @@ impl Worker {
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks.add(hooks);
+        self
+    }
+
+    /// Encodes and decodes payloads by a [`Codec`](crate::Codec), or by [`Codecs`] where several keys are in use. It decodes the
+    /// parameters, checkpoints and predecessors' results that its tasks read, and encodes their results, checkpoints, the messages
+    /// of their progress and errors, and the parameters of what they submit. A payload that is not encoded is read as it is.
+    ///
+    /// A task that is encoded by a codec which this worker does not have is given back, for a worker that has it. One that can't be
+    /// decoded fails, without a retry, and is kept as a dead letter with its bytes as they are.
+    #[must_use]
+    pub fn codec(mut self, codecs: impl Into<Codecs>) -> Self {
+        self.codecs = codecs.into();
         self
     }
 
@@ -266,6 +281,7 @@ impl Worker {
         let version = self.version.or_else(|| Registry::program_version().map(str::to_owned));
         config.version = config.version.or(version);
         config.validate()?;
+        self.codecs.check().map_err(ConfigError::Invalid)?;
         self.states.insert(config.stock_root.clone());
         let registry = Registry::collect(&self.tasks)?;
         registry.check_states(&self.states)?;
@@ -275,6 +291,7 @@ impl Worker {
             states: self.states,
             layers: self.layers,
             hooks: self.hooks,
+            codecs: self.codecs,
             carried: self.carried,
             schedules: registry.schedules()?,
             registry,

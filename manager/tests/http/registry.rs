@@ -247,6 +247,9 @@ async fn parameters_that_do_not_fit_their_schema_are_refused_with_their_path() {
     }
     server.post("/tasks", task(json!({"sizes": [{"width": 1}]}))).await.expect(201);
     server.post("/tasks", json!({"name": "echo", "parameters": [1, "anything"]})).await.expect(201);
+    // Its worker decodes it and judges.
+    server.post("/tasks", task(json!({"jobbers:codec": "k1", "jobbers:data": "AA=="}))).await.expect(201);
+    server.post("/tasks", task(json!({"jobbers:data": "AA=="}))).await.refused(422, "schema_mismatch");
 }
 
 #[tokio::test]

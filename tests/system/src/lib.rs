@@ -1,8 +1,8 @@
 //! Tests of the whole system: real programs, real stores, real signals.
 //!
 //! Each test of a promise runs on both engines (`on_sqlite`, `on_redis`). Events are awaited, never slept for; a bound
-//! says how long at most. Nothing here looks into a store: what can't be seen through the API or in a side effect is
-//! not part of a promise. Start reading at `stack`; the tasks that run are those of `src/bin/test-worker.rs`.
+//! says how long at most. Nothing here looks into a store, except `encrypted` for clear text: what can't be seen
+//! through the API or in a side effect is not part of a promise. Start reading at `stack`; the tasks that run are those of `src/bin/test-worker.rs`.
 
 #[cfg(test)]
 #[macro_use]
@@ -36,6 +36,8 @@ mod demo;
 mod dependencies;
 #[cfg(test)]
 mod deploy;
+#[cfg(test)]
+mod encrypted;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]

@@ -13,13 +13,14 @@ use parking_lot::Mutex;
 use ulid::Generator;
 
 use super::{http::Http, store::Store, submission::Submission};
-use crate::codec::Raw;
+use crate::{codec::Raw, payload_codec::Codecs};
 
 /// A client that submits tasks. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Client {
     shared: Arc<Shared>,
     layers: Layers,
+    codecs: Codecs,
 }
 
 /// What happens to each submission of a client, the first one first.
@@ -89,6 +90,7 @@ impl Client {
         Self {
             shared: Arc::new(Shared { way, ids: Mutex::default(), lost_answers: AtomicU32::new(0) }),
             layers: Layers::default(),
+            codecs: Codecs::default(),
         }
     }
 
@@ -108,6 +110,20 @@ impl Client {
         let mut layered = self.clone();
         layered.layers.0.push(Arc::new(layer));
         layered
+    }
+
+    /// This client with a [`Codec`](crate::Codec), or with [`Codecs`] where several keys are in use: it encodes the parameters of
+    /// what it submits, and decodes results, errors and progress. Other clones stay as they are.
+    ///
+    /// Names, labels, queues, times and the kinds of errors stay clear, and so do a unique key and a concurrency key: a key that a
+    /// task derives from parameters shows them.
+    #[must_use]
+    pub fn codec(&self, codecs: impl Into<Codecs>) -> Self {
+        Self { codecs: codecs.into(), ..self.clone() }
+    }
+
+    pub(crate) const fn codecs(&self) -> &Codecs {
+        &self.codecs
     }
 
     /// A submission after all layers.

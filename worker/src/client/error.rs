@@ -10,6 +10,8 @@ use jobbers_common::{
     routing::QueueForbidden,
 };
 
+use crate::payload_codec::CodecError;
+
 /// HTTP statuses by which a manager, or a proxy before it, says that the same request may succeed later.
 const TRANSIENT: [u16; 4] = [429, 502, 503, 504];
 /// The code of a request that no manager answered.
@@ -139,6 +141,9 @@ pub enum ResultError {
     /// The result is not of the requested type.
     #[error("the result does not fit: {0}")]
     Unreadable(String),
+    /// The result is encoded, and this client has not the codec or the key for it.
+    #[error("the result can't be read: {0}")]
+    Undecodable(#[from] CodecError),
     /// The request failed.
     #[error(transparent)]
     Client(#[from] SubmitError),
@@ -161,7 +166,7 @@ impl ResultError {
         match self {
             Self::NotYet(_) => true,
             Self::Client(error) => error.is_transient(),
-            Self::NotCompleted { .. } | Self::Unknown | Self::Unreadable(_) => false,
+            Self::NotCompleted { .. } | Self::Unknown | Self::Unreadable(_) | Self::Undecodable(_) => false,
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{
     connection::{Client, Way},
     error::{ResultError, SubmitError},
 };
-use crate::codec::Decode;
+use crate::{codec::Decode, payload_codec::ContentKind};
 
 /// An accepted task with a result of type `R`. Clones refer to the same task.
 ///
@@ -177,13 +177,20 @@ struct Look {
     seen: Option<Progress>,
 }
 
-/// The task, once it is over or `wait` has passed.
+/// The task, once it is over or `wait` has passed, with its messages decoded.
 async fn standing(client: &Client, id: &TaskId, wait: Duration) -> Result<Standing, ResultError> {
     let standing = match client.way() {
         Way::Store(store) => store.await_finished(id, wait).await?,
         Way::Http(http) => http.await_finished(id, wait).await?,
     };
-    standing.ok_or(ResultError::Unknown)
+    let mut standing = standing.ok_or(ResultError::Unknown)?;
+    if let Some(progress) = &mut standing.progress {
+        let message = std::mem::take(&mut progress.message);
+        progress.message = client.codecs().show_text(message, ContentKind::Progress);
+    }
+    let shown = |(message, kind)| (client.codecs().show_text(message, ContentKind::Error), kind);
+    standing.error = standing.error.map(shown);
+    Ok(standing)
 }
 
 impl<R> Clone for PendingResult<R> {
@@ -219,6 +226,7 @@ impl<R: Decode> PendingResult<R> {
             let Standing { status, result, error, .. } = standing(&self.client, &self.id, wait).await?;
             if status == Status::Completed {
                 let result = result.unwrap_or_else(|| Payload::json(&b"null"[..]));
+                let result = self.client.codecs().decode(result, ContentKind::Result)?;
                 return R::decode(&result).map_err(ResultError::Unreadable);
             }
             if status.is_finished() {

@@ -14,8 +14,10 @@ use jobbers_api::{
 };
 use jobbers_common::{
     engine::Error,
+    error_kind::ErrorKind,
     label::Labels,
     lifecycle::Status,
+    limits::{MAX_ERROR_BYTES, MAX_PROGRESS_BYTES},
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     task::{Fence, Priority, Progress},
@@ -24,6 +26,10 @@ use jobbers_common::{
 use serde_json::value::RawValue;
 
 use super::{error::SubmitError, http::Http};
+use crate::{
+    payload_codec::{CodecError, Codecs, ContentKind},
+    undecodable,
+};
 
 /// Leases tasks of a manager, keeps the leases and returns the tasks.
 ///
@@ -43,6 +49,7 @@ use super::{error::SubmitError, http::Http};
 pub struct LeaseClient {
     http: Http,
     worker: WorkerId,
+    codecs: Codecs,
 }
 
 /// Which tasks to lease.
@@ -128,6 +135,7 @@ pub struct Return {
     id: TaskId,
     token: String,
     outcome: Outcome,
+    error_kind: Option<&'static str>,
 }
 
 /// How an attempt ended.
@@ -157,7 +165,7 @@ impl LeaseClient {
     /// # Errors
     /// [`Error::Config`] if the address is invalid.
     pub fn new(url: &str, worker: WorkerId) -> Result<Self, Error> {
-        Ok(Self { http: Http::new(url)?, worker })
+        Ok(Self { http: Http::new(url)?, worker, codecs: Codecs::default() })
     }
 
     /// The same client, which signs in with this access key in place of that in `JOBBERS_KEY` or `JOBBERS_KEY_FILE`.
@@ -165,7 +173,15 @@ impl LeaseClient {
     /// # Errors
     /// [`Error::Config`] if it is not a key.
     pub fn with_key(self, key: &str) -> Result<Self, Error> {
-        Ok(Self { http: self.http.with_key(key)?, worker: self.worker })
+        Ok(Self { http: self.http.with_key(key)?, ..self })
+    }
+
+    /// The same client, which decodes parameters and checkpoints, and encodes checkpoints, results and the messages of progress and
+    /// errors. A claim gives back a task whose codec it does not have, and fails one that it can't decode: neither is returned.
+    #[must_use]
+    pub fn codec(mut self, codecs: impl Into<Codecs>) -> Self {
+        self.codecs = codecs.into();
+        self
     }
 
     /// Leases tasks. A lease that expires counts as a crash of the worker, and the task is given to another. So do the leases
@@ -186,7 +202,20 @@ impl LeaseClient {
             predecessors: false,
         };
         let answer: LeasesView = self.http.post("/leases", &body, *wait).await?;
-        let tasks = answer.leases.into_iter().map(|task| self.leased(task)).collect::<Result<_, _>>()?;
+        let (mut tasks, mut unreadable) = (Vec::with_capacity(answer.leases.len()), Vec::new());
+        for task in answer.leases {
+            let mut task = self.leased(task)?;
+            match self.decode(&mut task) {
+                Ok(()) => tasks.push(task),
+                Err(error) => unreadable.push(Return::unreadable(&task, &error)),
+            }
+        }
+        if !unreadable.is_empty()
+            && let Err(error) = self.settle(&unreadable).await
+        {
+            // Their leases expire, and the tasks go to other workers.
+            tracing::warn!(%error, "tasks that can't be decoded could not be returned");
+        }
         Ok(Leases { tasks, cancel_requested: answer.cancel_requested, draining: answer.draining })
     }
 
@@ -195,6 +224,8 @@ impl LeaseClient {
     /// # Errors
     /// [`SubmitError`]; [`SubmitError::Invalid`] when one was refused, and the others are extended. Safe to repeat.
     pub async fn extend(&self, lease: Duration, extensions: &[Extension]) -> Result<Vec<Extended>, SubmitError> {
+        let extensions = extensions.iter().map(|extension| self.encode_extension(extension.clone()));
+        let extensions = extensions.collect::<Result<Vec<_>, _>>()?;
         let checkpoints = extensions.iter().map(|extension| write(extension.checkpoint.as_ref()));
         let checkpoints = checkpoints.collect::<Result<Vec<_>, _>>()?;
         let leases = extensions.iter().zip(&checkpoints).map(|(extension, checkpoint)| extension.request(checkpoint));
@@ -218,6 +249,12 @@ impl LeaseClient {
     /// [`SubmitError`]; [`SubmitError::Invalid`] when one was refused, and the others are settled. Safe to repeat: a return that
     /// ended its task is answered alike, and one that did not as a lost lease.
     pub async fn finish(&self, returns: &[Return]) -> Result<Vec<Option<Status>>, SubmitError> {
+        let returns = returns.iter().map(|returned| self.encode_return(returned.clone()));
+        self.settle(&returns.collect::<Result<Vec<_>, _>>()?).await
+    }
+
+    /// Returns tasks with what is encoded already.
+    async fn settle(&self, returns: &[Return]) -> Result<Vec<Option<Status>>, SubmitError> {
         let results = returns.iter().map(|returned| write(returned.outcome.result()));
         let results = results.collect::<Result<Vec<_>, _>>()?;
         let leases =
@@ -229,6 +266,42 @@ impl LeaseClient {
             Ok(lease.status)
         });
         statuses.collect()
+    }
+
+    fn decode(&self, task: &mut Leased) -> Result<(), CodecError> {
+        task.parameters = self.codecs.decode(task.parameters.clone(), ContentKind::Parameters)?;
+        let decode = |checkpoint| self.codecs.decode(checkpoint, ContentKind::Checkpoint);
+        task.checkpoint = task.checkpoint.take().map(decode).transpose()?;
+        Ok(())
+    }
+
+    fn encode_extension(&self, mut extension: Extension) -> Result<Extension, SubmitError> {
+        let id = extension.id.as_str();
+        let encode = |checkpoint| self.codecs.encode(checkpoint, ContentKind::Checkpoint, id);
+        extension.checkpoint = extension.checkpoint.map(encode).transpose().map_err(unencodable)?;
+        if let Some(progress) = &mut extension.progress {
+            let message = std::mem::take(&mut progress.message);
+            let encoded = self.codecs.encode_text(message, MAX_PROGRESS_BYTES, ContentKind::Progress, id);
+            progress.message = encoded.unwrap_or_default();
+        }
+        Ok(extension)
+    }
+
+    fn encode_return(&self, mut returned: Return) -> Result<Return, SubmitError> {
+        let id = returned.id.as_str();
+        match &mut returned.outcome {
+            Outcome::Completed(result) => {
+                let encode = |result| self.codecs.encode(result, ContentKind::Result, id);
+                *result = result.take().map(encode).transpose().map_err(unencodable)?;
+            }
+            Outcome::Failed { message, .. } | Outcome::Aborted(message) => {
+                let clear = std::mem::take(message);
+                let encoded = self.codecs.encode_text(clear, MAX_ERROR_BYTES, ContentKind::Error, id);
+                *message = encoded.map_err(unencodable)?;
+            }
+            Outcome::Released(_) | Outcome::Cancelled => {}
+        }
+        Ok(returned)
     }
 
     fn leased(&self, task: LeasedTaskView) -> Result<Leased, SubmitError> {
@@ -251,6 +324,11 @@ impl LeaseClient {
             checkpoint,
         })
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "given to `map_err`")]
+fn unencodable(error: CodecError) -> SubmitError {
+    SubmitError::Invalid(error.to_string())
 }
 
 /// Refuses the answer for an entry that the manager could not read.
@@ -294,11 +372,21 @@ impl Return {
     /// Returns this task so.
     #[must_use]
     pub fn new(task: &Leased, outcome: Outcome) -> Self {
-        Self { id: task.id.clone(), token: task.token.clone(), outcome }
+        Self { id: task.id.clone(), token: task.token.clone(), outcome, error_kind: None }
+    }
+
+    /// Returns a task whose payloads can't be decoded.
+    fn unreadable(task: &Leased, error: &CodecError) -> Self {
+        let outcome = match error {
+            CodecError::Unknown(_) => Outcome::Released(undecodable::WITHOUT_CODEC),
+            error => Outcome::Failed { message: undecodable::message(error), fatal: true },
+        };
+        Self { error_kind: Some(undecodable::UNDECODABLE), ..Self::new(task, outcome) }
     }
 
     fn request<'a>(&self, (result, content_type): &'a Written) -> ReturnedRequest<'a> {
-        let error = |message: &str, fatal| Some(ErrorRequest { message: message.to_owned(), kind: None, fatal });
+        let kind = || self.error_kind.and_then(ErrorKind::lossy);
+        let error = |message: &str, fatal| Some(ErrorRequest { message: message.to_owned(), kind: kind(), fatal });
         let (outcome, error, delay) = match &self.outcome {
             Outcome::Completed(_) => (ReturnOutcome::Completed, None, None),
             Outcome::Failed { message, fatal } => (ReturnOutcome::Failed, error(message, *fatal), None),

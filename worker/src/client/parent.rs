@@ -3,6 +3,7 @@
 use jobbers_common::label::Labels;
 
 use super::connection::Client;
+use crate::payload_codec::Codecs;
 
 /// What a worker's attempts submit by.
 #[derive(Debug)]
@@ -15,6 +16,11 @@ pub(crate) struct ParentClient {
 impl ParentClient {
     pub(crate) const fn new(client: Client, carried: Vec<String>) -> Self {
         Self { client, carried }
+    }
+
+    /// The codecs of its client.
+    pub(crate) const fn codecs(&self) -> &Codecs {
+        self.client.codecs()
     }
 
     /// The client of any task, if no label is handed on.

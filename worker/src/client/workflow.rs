@@ -90,12 +90,13 @@ impl<R> Flow<R> {
         }
         let last = node_task_id(&id, &node_name(&last)?);
         let name = self.name.map(WorkflowName::new).transpose()?;
+        let prefix = format!("{id}/");
         let check = |Node { name, submission, depends_on }| {
             node_name(&name)?;
             depends_on
                 .into_iter()
                 .fold(submission.id(name), |it, (on, policy)| it.depends_on_by(on, policy))
-                .check(client)
+                .check_node(client, &prefix)
         };
         let nodes = nodes.into_iter().map(check).collect::<Result<_, _>>()?;
         let named = Named { id: id.clone(), name, nodes };

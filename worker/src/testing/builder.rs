@@ -22,6 +22,7 @@ use crate::{
     executor::Tools,
     hooks::{AllHooks, Hooks},
     layer::{Layer, Layers},
+    payload_codec::Codecs,
     registry::Registry,
     state::States,
     task_fn::AnyTask,
@@ -37,6 +38,7 @@ pub struct Builder {
     states: States,
     layers: Layers,
     hooks: AllHooks,
+    codecs: Codecs,
     carried: Vec<String>,
     tasks: Vec<&'static dyn AnyTask>,
     faults: Faults,
@@ -59,6 +61,12 @@ impl Builder {
     /// Calls these hooks, as [`crate::Worker::hooks`] does.
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks.add(hooks);
+        self
+    }
+
+    /// Encodes and decodes payloads, as [`crate::Worker::codec`] does, also for [`TestBench::client`].
+    pub fn codec(mut self, codecs: impl Into<Codecs>) -> Self {
+        self.codecs = codecs.into();
         self
     }
 
@@ -107,7 +115,7 @@ impl Builder {
     }
 
     fn on(self, engine: Arc<dyn Engine>, clock: Arc<ManualClock>) -> Result<TestBench, TestError> {
-        let client = Client::new(Arc::clone(&engine));
+        let client = Client::new(Arc::clone(&engine)).codec(self.codecs);
         let worker = WorkerId::new("test-bench").map_err(|error| Error::Invalid(error.to_string()))?;
         self.faults.bind(&clock, &client);
         Ok(TestBench {

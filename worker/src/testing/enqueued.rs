@@ -14,7 +14,11 @@ use jobbers_common::{
 };
 
 use super::{bench::TestBench, error::TestError};
-use crate::{codec::Decode, task_fn::TaskFn};
+use crate::{
+    codec::Decode,
+    payload_codec::{Codecs, ContentKind},
+    task_fn::TaskFn,
+};
 
 /// A task that waits to be run.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +45,13 @@ pub struct Enqueued<P> {
 }
 
 impl<P: Decode> Enqueued<P> {
-    fn of(task: Task) -> Result<Self, TestError> {
+    fn of(task: Task, codecs: &Codecs) -> Result<Self, TestError> {
         let Task { id, version, queue, priority, ready_at, metadata, unique, concurrency_key, parameters, .. } = task;
-        let parameters = P::decode(&parameters.unwrap_or_else(|| Payload::json(&b"null"[..])))
+        let parameters = parameters.unwrap_or_else(|| Payload::json(&b"null"[..]));
+        let parameters = codecs
+            .decode(parameters, ContentKind::Parameters)
+            .map_err(|error| error.to_string())
+            .and_then(|parameters| P::decode(&parameters))
             .map_err(|problem| TestError::Parameters { id: id.clone(), problem })?;
         Ok(Self {
             id,
@@ -82,7 +90,7 @@ impl TestBench {
         let mut enqueued = Vec::new();
         for listed in self.list(filter).await? {
             if let Some(task) = self.engine.get(&listed.id).await? {
-                enqueued.push(Enqueued::of(task)?);
+                enqueued.push(Enqueued::of(task, self.client.codecs())?);
             }
         }
         Ok(enqueued)

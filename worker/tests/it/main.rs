@@ -10,6 +10,7 @@ mod canvas;
 mod declarations;
 mod declared;
 mod draining;
+mod encoding;
 mod errors;
 mod examples;
 mod faulty;

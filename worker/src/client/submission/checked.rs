@@ -18,18 +18,28 @@ use crate::{
         error::SubmitError,
     },
     codec::Raw,
+    payload_codec::ContentKind,
 };
 
 impl<R> Submission<R> {
     pub(crate) fn check(self, client: &Client) -> Result<TaskDraft, SubmitError> {
-        client.stamp(self).check_stamped(client)
+        client.stamp(self).check_stamped(client, "")
+    }
+
+    /// The same for a node of a workflow, whose task's id begins with this.
+    pub(crate) fn check_node(self, client: &Client, prefix: &str) -> Result<TaskDraft, SubmitError> {
+        client.stamp(self).check_stamped(client, prefix)
     }
 }
 
 impl Submission<Raw> {
-    fn check_stamped(self, client: &Client) -> Result<TaskDraft, SubmitError> {
-        let parameters =
-            self.parameters.map_err(|problem| SubmitError::Invalid(format!("the parameters: {problem}")))?;
+    fn check_stamped(self, client: &Client, prefix: &str) -> Result<TaskDraft, SubmitError> {
+        let id_is_chosen = self.id.is_some();
+        let id = TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?;
+        let invalid = |problem: &dyn std::fmt::Display| SubmitError::Invalid(format!("the parameters: {problem}"));
+        let parameters = self.parameters.map_err(|problem| invalid(&problem))?;
+        let encoded = client.codecs().encode(parameters, ContentKind::Parameters, &format!("{prefix}{id}"));
+        let parameters = encoded.map_err(|error| invalid(&error))?;
         // A manager has its own setting and decides by that.
         let most = match client.way() {
             Way::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
@@ -63,8 +73,6 @@ impl Submission<Raw> {
             added.map_err(|error| SubmitError::Invalid(error.to_string()))?;
         }
         let priority = self.priority.unwrap_or(Priority::DEFAULT.get());
-        let id_is_chosen = self.id.is_some();
-        let id = TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?;
         Ok(TaskDraft {
             id_is_chosen,
             version: self.version,

@@ -1,0 +1,29 @@
+//! The errors of codecs.
+
+/// Why a payload can't be encoded or decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// It is encoded by a codec that this program does not have.
+    #[error("it is encoded by the codec {0:?}, which this program does not have")]
+    Unknown(String),
+    /// It is not what the codec wrote, or the codec has another key under the same id.
+    #[error("the codec {id:?} can't decode it: {problem}")]
+    Undecodable {
+        /// The codec's id.
+        id: String,
+        /// The codec's words.
+        problem: String,
+    },
+    /// The codec can't encode it.
+    #[error("the codec {id:?} can't encode it: {problem}")]
+    Unencodable {
+        /// The codec's id.
+        id: String,
+        /// The codec's words.
+        problem: String,
+    },
+    /// The form in which encoded payloads are stored is damaged.
+    #[error("it is encoded, and damaged: {0}")]
+    Damaged(String),
+}
