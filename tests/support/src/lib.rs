@@ -15,6 +15,7 @@ pub mod fault_proxy;
 pub mod postgres_server;
 pub mod program;
 pub mod prometheus;
+pub mod recording_proxy;
 pub mod redis_fleet;
 pub mod redis_server;
 pub mod shims;

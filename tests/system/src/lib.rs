@@ -21,6 +21,8 @@ mod bounds;
 #[cfg(test)]
 mod bridge;
 #[cfg(test)]
+mod captures;
+#[cfg(test)]
 mod clocks;
 #[cfg(test)]
 mod configuration;
