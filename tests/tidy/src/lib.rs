@@ -5,6 +5,8 @@
 //! `rustfmt` or `clippy` can hold. Start reading at `layers`.
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod bounds;
 #[cfg(test)]
 mod circles;
