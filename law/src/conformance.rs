@@ -19,64 +19,33 @@
     reason = "cases are tests; a panic is how they fail"
 )]
 
-pub mod added_dependencies;
 pub mod audit;
 pub mod audit_log;
 pub mod backup;
 pub mod backup_boards;
 pub mod boards;
-pub mod boards_bounds;
-pub mod boards_commit;
-pub mod boards_reads;
-pub mod boards_select;
-pub mod boards_sequence;
-pub mod boards_take;
-pub mod boards_wait;
-pub mod bytes;
-pub mod cancel;
-pub mod deleting;
-pub mod deleting_tasks;
-pub mod dependencies;
-pub mod expiry;
-pub mod fan_in;
 mod fixture;
-pub mod gates;
-pub mod graphs;
-pub mod history;
-pub mod intake;
+pub mod follow;
 pub mod keys;
-pub mod lease;
-pub mod letters;
-pub mod limits;
-pub mod moving;
-pub mod parents;
-pub mod queues;
 pub mod reads;
-pub mod recovery;
-pub mod refusals;
 pub mod schedules;
-pub mod schedules_of_workflows;
 pub mod sequence;
-pub mod sessions;
-pub mod settings;
-pub mod settle;
-pub mod signals;
-pub mod spans;
-pub mod spontaneous;
-pub mod submit;
 mod suite;
 mod suite_of_stores;
-pub mod suspicion;
-pub mod tombstones;
-pub mod tries;
-pub mod unique;
-pub mod upkeep;
-pub mod wake;
+pub mod verbs;
 pub mod wide_sequence;
-pub mod work;
-pub mod workflows;
 
-pub use self::fixture::*;
+pub use self::{
+    // The names of their groups of tests.
+    boards::{
+        bounds as boards_bounds, commits as boards_commit, reads as boards_reads, select as boards_select,
+        sequence as boards_sequence, takes as boards_take, wait as boards_wait,
+    },
+    fixture::*,
+    follow::*,
+    schedules::{schedules_of_workflows, workflows},
+    verbs::*,
+};
 use jobbers_common::engine::{Outcome, SettleAnswer, Settlement};
 
 /// One test per case of one group. Attributes of the tests may follow `open` in brackets.

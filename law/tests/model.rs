@@ -1,6 +1,6 @@
 //! The model keeps its own law: the conformance suite runs on it like on any engine.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use jobbers_common::time::{Clock, ManualClock, Timestamp};
 use jobbers_law::{
@@ -32,11 +32,11 @@ fn every_case_is_listed() {
     let cases =
         concat!(include_str!("../src/conformance/suite.rs"), include_str!("../src/conformance/suite_of_stores.rs"),);
     let cases_of_boards = include_str!("../src/conformance/boards.rs");
-    let rooms = concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance");
-    let mut seen = 0;
-    for room in std::fs::read_dir(rooms).expect("the rooms of the law") {
-        let room = room.expect("a room").path();
+    let (mut rooms, mut seen) = (vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conformance")], 0);
+    while let Some(room) = rooms.pop() {
         if room.is_dir() {
+            let inside = std::fs::read_dir(&room).expect("the rooms of the law");
+            rooms.extend(inside.map(|entry| entry.expect("a room").path()));
             continue;
         }
         for line in std::fs::read_to_string(&room).expect("a room's text").lines() {

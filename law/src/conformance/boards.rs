@@ -2,6 +2,14 @@
 //!
 //! A store of boards runs `board_conformance_suite!(open)`, with an `async fn open() -> BoardFixture`.
 
+pub mod bounds;
+pub mod commits;
+pub mod reads;
+pub mod select;
+pub mod sequence;
+pub mod takes;
+pub mod wait;
+
 use std::{any::Any, collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use jobbers_common::{

@@ -1,5 +1,8 @@
 //! Schedules: compare-and-set on a revision, and the step that fires a slot once.
 
+pub mod schedules_of_workflows;
+pub mod workflows;
+
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
