@@ -4,6 +4,7 @@ use std::{fs, net::SocketAddr, time::Duration};
 
 use jobbers_test_support::{
     authority::Authority,
+    collector::Collector,
     program::Program,
     recording_proxy::RecordingProxy,
     redis_server::{RedisOptions, RedisServer},
@@ -15,18 +16,26 @@ use jobbers_worker::{
     stock,
 };
 
-use crate::{keys::create, stack::Stack};
+use crate::{keys::create, stack::Stack, telemetry::end};
 
 const SOON: Duration = Duration::from_secs(30);
 const PARAMETER: &str = "card-4242424242424242";
 const RESULT: &str = "receipt-8f14e45fceea167a";
 const ERROR: &str = "declined-5a105e8b9d40e132";
 
-/// The traffic of an installation, by listener, and what it printed.
+/// The traffic of an installation, by listener, and what it printed and sent to a collector of telemetry.
 struct Capture {
     traffic: Vec<(&'static str, Vec<u8>)>,
     printed: String,
+    telemetry: String,
     keys: Vec<String>,
+}
+
+/// A collector behind a proxy that records: spans, metrics and log lines.
+async fn collector() -> (Collector, RecordingProxy) {
+    let (collector, proxy) = (Collector::http().await, RecordingProxy::start().await);
+    proxy.lead_to(collector.endpoint().trim_start_matches("http://").trim_end_matches('/').parse().unwrap());
+    (collector, proxy)
 }
 
 impl Capture {
@@ -61,6 +70,21 @@ fn redis(authority: Option<&Authority>) -> (RedisServer, SocketAddr) {
     (server, SocketAddr::from(([127, 0, 0, 1], port)))
 }
 
+/// Lists the dead letter at each manager: one keeps it, and the other passes the request on. Returns what was printed.
+async fn list_dead_letters(stack: &Stack, urls: &[String]) -> String {
+    let mut printed = String::new();
+    for url in urls {
+        printed += &until(SOON, "the dead letter is listed", async || {
+            let line = ["dlq", "list", "--manager", url, "--key-file", "ops.key"];
+            let mut command = Program::start("jobbers", stack.folder(), &line, &[]);
+            command.exit().await;
+            Some(command.said()).filter(|said| said.contains(ERROR))
+        })
+        .await;
+    }
+    printed
+}
+
 /// Runs an installation with each listener behind a proxy that records.
 async fn capture(authority: Option<&Authority>) -> Capture {
     let url = |scheme: &str, proxy: &RecordingProxy| match authority {
@@ -76,6 +100,8 @@ async fn capture(authority: Option<&Authority>) -> Capture {
     let keys = vec![create(&stack, "ops", "admin").await, create(&stack, "lessor", "worker").await];
     fs::write(stack.folder().join("ops.key"), &keys[0]).unwrap();
 
+    let (_collector, of_telemetry) = collector().await;
+    let endpoint = format!("http://localhost:{}", of_telemetry.port());
     let (mut proxies, mut managers) = (Vec::new(), Vec::new());
     for name in ["first", "second"] {
         let proxy = RecordingProxy::start().await;
@@ -88,7 +114,9 @@ async fn capture(authority: Option<&Authority>) -> Capture {
             arguments.extend(["--tls-cert".to_owned(), file("server.pem"), "--tls-key".to_owned(), file("server.key")]);
         }
         let archive = format!("{name}-letters.db");
-        let program = Program::start("manager", stack.folder(), &arguments, &[("DLQ_PATH", archive.as_str())]);
+        arguments.extend(["--log".to_owned(), "trace".to_owned()]);
+        let variables = [("DLQ_PATH", archive.as_str()), ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str())];
+        let program = Program::start("manager", stack.folder(), &arguments, &variables);
         let line = program.line("listening address=").await;
         let (_, address) = line.rsplit_once("address=").unwrap();
         proxy.lead_to(address.split_whitespace().next().unwrap().parse().unwrap());
@@ -112,24 +140,17 @@ async fn capture(authority: Option<&Authority>) -> Capture {
     lessor.finish(&returns.collect::<Vec<_>>()).await.unwrap();
     assert_eq!(client.task::<String>(good.id).wait(SOON).await.unwrap(), RESULT);
     assert!(bad.result(SOON).await.unwrap_err().to_string().contains(ERROR));
-    // One of the managers keeps the dead letters, and the other one passes the request on.
-    let mut printed = String::new();
-    for url in &urls {
-        printed += &until(SOON, "the dead letter is listed", async || {
-            let line = ["dlq", "list", "--manager", url, "--key-file", "ops.key"];
-            let mut command = Program::start("jobbers", stack.folder(), &line, &[]);
-            command.exit().await;
-            Some(command.said()).filter(|said| said.contains(ERROR))
-        })
-        .await;
-    }
-    for manager in &managers {
+    let mut printed = list_dead_letters(&stack, &urls).await;
+    // They send the rest of their telemetry.
+    for manager in &mut managers {
+        end(manager).await;
         printed += &manager.said();
     }
+    let telemetry = String::from_utf8_lossy(&of_telemetry.recorded()).into_owned();
     let traffic =
         vec![("redis", of_redis.recorded()), ("first", proxies[0].recorded()), ("second", proxies[1].recorded())];
     drop((managers, server));
-    Capture { traffic, printed, keys }
+    Capture { traffic, printed, telemetry, keys }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,6 +169,12 @@ async fn with_tls_on_the_network_sees_no_key_and_no_payload() {
     assert!([&payloads[..], &keys[1..]].concat().iter().all(|it| of_second.contains(it)), "{of_second:?}");
     for capture in [&secret, &clear] {
         assert!(capture.printed.contains("listening address="), "{}", capture.printed);
-        assert!(capture.keys.iter().all(|key| !capture.printed.contains(key.as_str())), "{}", capture.printed);
+        for words in ["send default", "jobbers.tasks.submitted"] {
+            assert!(capture.telemetry.contains(words), "{words} is not among the telemetry");
+        }
+        for text in [&capture.printed, &capture.telemetry] {
+            assert!(capture.keys.iter().all(|key| !text.contains(key.as_str())), "{text}");
+        }
+        assert!(!capture.telemetry.contains(PARAMETER) && !capture.telemetry.contains(RESULT), "{}", capture.telemetry);
     }
 }
