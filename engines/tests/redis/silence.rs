@@ -105,7 +105,7 @@ async fn a_server_that_was_only_slow_is_not_left() {
     let held = f.claim_one().await;
     renew(&f, &held).await;
     f.submit_ids(&["b"]).await;
-    assert_eq!(calls(&server, "hello"), greetings + 1, "only whoever looked has connected");
+    assert_eq!(calls(&server, "hello"), greetings + 1, "only the connection that asked has connected again");
     assert_eq!(listener(), before);
 }
 

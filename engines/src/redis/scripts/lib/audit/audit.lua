@@ -264,7 +264,10 @@ local function is_only_here(part_name, name, id, record)
     return part_name == right
   end
   local other = part_name == 'r' and 'p' or part_name == 'p' and 'r'
-  return other and not call('ZSCORE', of(name, other), id) and not is_found_in_lane(name, id, record)
+  local is_elsewhere = not other or call('ZSCORE', of(name, other), id)
+  -- The score of a task of the default priority is its position; the lane has no others.
+  local is_for_lane = score_in(record) == sub(record, @record.revision)
+  return not is_elsewhere and not (is_for_lane and is_found_in_lane(name, id, record))
 end
 
 -- The sentinel among the leases is not a task.
@@ -381,6 +384,8 @@ local function audit_lane(name)
   end
   for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
     local is_right = is_entered(record, entries[i]) and queue_of(record) == name
+    -- One of another priority does not belong here: see is_only_here.
+    doubtful = doubtful + (is_right and score_in(record) ~= sub(record, @record.revision) and 1 or 0)
     if not is_right and has_ghosts then
       ghosts = ghosts + 1
     elseif not is_right then
