@@ -5,7 +5,6 @@
 //! ends it.
 
 use std::{
-    collections::BTreeSet,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
@@ -36,12 +35,10 @@ use crate::{
     finished::Finished,
     hung::HungThreads,
     meters::pair::Pair,
+    missing::Missing,
     payload_codec::{CodecError, Codecs, ContentKind},
     state::States,
 };
-
-/// Most ids of missing codecs that are remembered: they come from the store.
-const MOST_CODECS: usize = 64;
 
 /// How long a task waits that was given back for the lack of a state.
 const WITHOUT_STATE: Duration = Duration::from_secs(10);
@@ -91,10 +88,8 @@ pub(crate) struct SharedState {
     pub(crate) news: Notify,
     /// Threads that were written off.
     pub(crate) hung: HungThreads,
-    /// The types of states that attempts asked for and the worker does not have.
-    missing_states: Mutex<BTreeSet<&'static str>>,
-    /// The ids of codecs that payloads need and the worker does not have.
-    missing_codecs: Mutex<BTreeSet<String>>,
+    /// What attempts need and the worker does not have.
+    pub(crate) missing: Missing,
     /// Cancelled when the worker no longer waits for anything.
     pub(crate) halt: CancellationToken,
     epoch: Instant,
@@ -117,32 +112,15 @@ impl SharedState {
             finished: Finished::default(),
             news: Notify::new(),
             hung: HungThreads::default(),
-            missing_states: Mutex::default(),
-            missing_codecs: Mutex::default(),
+            missing: Missing::default(),
             halt: CancellationToken::new(),
             epoch: Instant::now(),
         })
     }
 
-    /// Notes that the worker has no state of this type. Returns true for the first time.
-    pub(crate) fn note_missing_state(&self, type_name: &'static str) -> bool {
-        self.missing_states.lock().insert(type_name)
-    }
-
-    /// Notes that the worker has no codec of this id. Returns true for the first time.
-    pub(crate) fn note_missing_codec(&self, id: &str) -> bool {
-        let mut missing = self.missing_codecs.lock();
-        missing.len() < MOST_CODECS && missing.insert(id.to_owned())
-    }
-
     /// The codecs of the worker.
     pub(crate) fn codecs(&self) -> Codecs {
         self.client.as_ref().map(|client| client.codecs().clone()).unwrap_or_default()
-    }
-
-    /// The types of states that were missing since the last call.
-    pub(crate) fn take_missing_states(&self) -> BTreeSet<&'static str> {
-        std::mem::take(&mut *self.missing_states.lock())
     }
 
     /// Microseconds of the monotonic clock since the worker began, so that a point in time fits an atomic.
@@ -476,7 +454,7 @@ impl Attempt {
 
     /// The outcome of an attempt that asked for a state which its worker does not have.
     pub(crate) fn given_back_without_state(&self, type_name: &'static str) -> Outcome {
-        if self.shared.note_missing_state(type_name) {
+        if self.shared.missing.note_state(type_name) {
             tracing::error!(
                 name = %self.task.name, version = self.task.version, state = type_name,
                 "the worker has no state of this type: give it to Worker::state. Until then it gives the task back"
@@ -593,44 +571,4 @@ impl Ended {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use tokio::runtime::Handle;
-
-    use super::*;
-    use crate::{blocking::BlockingPool, context::Context};
-
-    #[tokio::test]
-    async fn the_time_in_queue_ends_with_the_wait_for_a_thread() {
-        let second = 1_000_000;
-        let mut task = Context::detached(Payload::json(&b"{}"[..])).claimed().clone();
-        task.submitted_at = Timestamp::from_micros(second);
-        task.ready_at = Timestamp::from_micros(3 * second);
-        task.started_at = Timestamp::from_micros(10 * second);
-        let worker = WorkerId::new("patient").unwrap();
-        let shared = SharedState::new(worker, Duration::from_secs(8), Duration::ZERO, States::default(), None);
-        let answered = Instant::now();
-        let taken = Taken { asked: answered, answered };
-        let attempt = Attempt::new(task, TaskPolicy::DEFAULT, None, shared, 0, taken);
-
-        let pool = BlockingPool::new(1, Handle::current());
-        let (release, released) = mpsc::channel::<()>();
-        let (_, holds) = pool.run(move || released.recv());
-        let waits = Arc::clone(&attempt);
-        let (_, waits) = pool.run(move || {
-            let before = Instant::now();
-            waits.begin();
-            (before, Instant::now())
-        });
-        let held_until = Instant::now();
-        release.send(()).unwrap();
-        holds.await.unwrap().unwrap();
-        let (before, after) = waits.await.unwrap();
-        let (waited, due_for, rounding) = (attempt.waited(), Duration::from_secs(7), Duration::from_micros(2));
-        assert!(before >= held_until && waited > due_for + (held_until - answered));
-        assert!(
-            waited + rounding >= due_for + (before - answered) && waited <= due_for + (after - answered) + rounding
-        );
-    }
-}
+mod tests;

@@ -52,6 +52,7 @@ mod lanes;
 mod layer;
 mod leases;
 mod meters;
+mod missing;
 mod outage;
 pub mod outbox;
 mod pace;

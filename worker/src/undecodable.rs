@@ -34,7 +34,7 @@ pub(crate) fn message(error: &CodecError) -> String {
 pub(crate) fn settle(attempt: &Attempt, error: &CodecError) -> Outcome {
     let task = &attempt.task;
     if let CodecError::Unknown(codec) = error {
-        if attempt.shared.note_missing_codec(codec) {
+        if attempt.shared.missing.note_codec(codec) {
             tracing::error!(
                 name = %task.name, codec,
                 "the worker has no codec of this id: give it to Worker::codec. Until then it gives such tasks back"

@@ -205,7 +205,7 @@ impl TestBench {
         self.faults.end();
         let mut ended = Vec::new();
         self.shared.finished.swap(&mut ended);
-        refuse_without_state(function, self.shared.take_missing_states().into_iter().collect())?;
+        refuse_without_state(function, self.shared.missing.take_states().into_iter().collect())?;
         if is_crashed {
             self.store_reports(&attempt).await?;
             return Ok(Run::Crashed);
