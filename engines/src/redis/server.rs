@@ -9,6 +9,7 @@ pub(super) mod cycles;
 pub(super) mod durability;
 pub(super) mod failure;
 pub(super) mod following;
+pub(super) mod heartbeats;
 pub(super) mod line;
 pub(super) mod notifications;
 pub(super) mod pressure;

@@ -22,6 +22,7 @@ mod durability;
 mod failover;
 mod forgetting;
 mod fullness;
+mod idle;
 mod lane;
 mod mending;
 mod outages;

@@ -6,11 +6,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jobbers_test_support::{program::Program, wait::within};
+use jobbers_test_support::{
+    program::Program,
+    wait::{until, within},
+};
 use nix::sys::signal::Signal::SIGTERM;
 use serde_json::json;
 
-use crate::{engines::Kind, stack::Stack};
+use crate::{
+    engines::Kind,
+    stack::{Manager, Stack},
+};
 
 mod on_sqlite {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -70,25 +76,65 @@ async fn rests(stack: &Stack) {
     within(Duration::from_secs(30), "a log that is written back at rest", rests).await;
 }
 
+/// How long nothing is written.
+const MINUTE: Duration = Duration::from_secs(61);
+
+/// Two managers, a worker, a cleaner and a schedule with nothing to do.
+struct Idle {
+    manager: Manager,
+    _others: (Manager, Program, Program),
+}
+
+async fn idle(stack: &Stack) -> Idle {
+    let (manager, other) = (stack.manager().await, stack.manager().await);
+    let worker = stack.worker().await;
+    let arguments = ["--engine-url", stack.url(), "--retention", "--watch", "10s"];
+    let cleaner = Program::start("cleaner", stack.folder(), &arguments, &[]);
+    let yearly = json!({"name": "yearly", "cron": "0 0 1 1 *", "task": {"name": "note"}});
+    manager.api.post("/schedules", &yearly).await.ok();
+    Idle { manager, _others: (other, worker, cleaner) }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "long: a minute of rest"]
 async fn an_idle_minute_writes_nothing_to_a_sqlite_store() {
-    const MINUTE: Duration = Duration::from_secs(61);
     let stack = Stack::on(Kind::Sqlite).await;
-    let manager = stack.manager().await;
-    let _other = stack.manager().await;
-    let _worker = stack.worker().await;
-    let arguments = ["--engine-url", stack.url(), "--retention", "--watch", "10s"];
-    let _cleaner = Program::start("cleaner", stack.folder(), &arguments, &[]);
-    let yearly = json!({"name": "yearly", "cron": "0 0 1 1 *", "task": {"name": "note"}});
-    manager.api.post("/schedules", &yearly).await.ok();
+    let idle = idle(&stack).await;
     rests(&stack).await;
     let before = written(&stack);
     // Not a wait for anything: the length of the measurement.
     tokio::time::sleep(MINUTE).await;
     assert_eq!(written(&stack), before, "something was written while nothing happened");
-    manager.api.submit(&json!({"name": "note"})).await;
+    idle.manager.api.submit(&json!({"name": "note"})).await;
     assert_ne!(written(&stack), before, "a task is written");
+}
+
+/// How many keys of a Redis store were changed.
+fn changes(stack: &Stack) -> i64 {
+    let info = stack.redis.as_ref().unwrap().command("INFO persistence");
+    let changes = info.lines().find_map(|line| line.strip_prefix("rdb_changes_since_last_save:"));
+    changes.unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: a minute of rest"]
+async fn an_idle_minute_changes_at_most_one_key_of_a_redis_store() {
+    let stack = Stack::on(Kind::Redis).await;
+    let idle = idle(&stack).await;
+    let rests = async || {
+        let before = changes(&stack);
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        (changes(&stack) == before).then_some(())
+    };
+    until(Duration::from_secs(60), "nothing is written for a while", rests).await;
+    let before = changes(&stack);
+    // Not a wait for anything: the length of the measurement.
+    tokio::time::sleep(MINUTE).await;
+    let written = changes(&stack) - before;
+    println!("{written} changes of keys in {MINUTE:?}");
+    assert!(written <= 1, "{written} changes of keys while nothing happened");
+    idle.manager.api.submit(&json!({"name": "note"})).await;
+    assert!(changes(&stack) > before + written, "a task is written");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -49,6 +49,7 @@
 //! | `config` | hash | `version`, the id of the latest `change`, each queue, role, rule and access key as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
+//! | `quiet` | hash | `worker:<worker>`, `duty:<name>:<holder>`: how what is renewed without a write is renewed (see `scripts/lib/store/heartbeats.lua`) |
 //! | `sessions`, `sessions:expiry` | hash, sorted set | sessions of the pages, by the digest of what a browser has, and when they end |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `g:timeouts` | sorted set | signals from outside, a task's id, a zero byte and a name, by the time until which they must come |
@@ -130,12 +131,16 @@ pub(crate) fn emptied(shard: &str) -> String {
     format!("{shard}emptied")
 }
 
+/// What the channel of a process is called behind the prefix.
+pub(crate) const INSTANCE: &str = ":instance:";
+
 /// The channel of one process: `wake <worker>`, `done <id or group> …`.
 pub(crate) fn instance_channel(shard: &str, instance: &str) -> String {
     format!("{shard}instance:{instance}")
 }
 
-/// The channel of all processes: `cancel <worker>`, `config`.
+/// The channel of all processes: `cancel <worker>`, `config`. A third kind, `beat:<record>:<end>`, carries no message
+/// (`scripts/lib/store/heartbeats.lua`).
 pub(crate) fn common_channel(shard: &str) -> String {
     format!("{shard}all")
 }

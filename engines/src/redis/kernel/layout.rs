@@ -80,6 +80,17 @@ pub(crate) const REPORT: Layout = Layout {
     rest: "the report as JSON",
 };
 
+const QUIET: Layout = Layout {
+    name: "quiet",
+    what: "`quiet`: how a record is renewed without a write",
+    fields: &[
+        digits("grain", 2, "its ends are whole multiples of this, in seconds"),
+        bytes("instance", 26, "of the process that renews it"),
+    ],
+    has_core: false,
+    rest: "nothing",
+};
+
 const LOSS: Layout = Layout {
     name: "loss",
     what: "`loss:<worker>`: what a worker held that vanished",
@@ -203,7 +214,7 @@ pub(crate) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 50] = [
+const LAYOUTS: [&Layout; 51] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -220,6 +231,7 @@ const LAYOUTS: [&Layout; 50] = [
     &KEPT,
     &REQUEST,
     &REPORT,
+    &QUIET,
     &LOSS,
     &TOMBSTONE,
     &BURIED,

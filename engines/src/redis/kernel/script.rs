@@ -26,13 +26,14 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 98] = [
+const LIBRARY: [(&str, &str); 99] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
     ("time", include_str!("../scripts/lib/store/time.lua")),
     ("records", include_str!("../scripts/lib/kernel/records.lua")),
     ("counter", include_str!("../scripts/lib/store/counter.lua")),
+    ("heartbeats", include_str!("../scripts/lib/store/heartbeats.lua")),
     ("scores", include_str!("../scripts/lib/kernel/scores.lua")),
     ("spread", include_str!("../scripts/lib/store/spread.lua")),
     ("ends", include_str!("../scripts/lib/kernel/ends.lua")),
@@ -237,7 +238,6 @@ scripts! {
     PUT_SESSION = "../scripts/verbs/put_session.lua";
     PUT_WORKFLOW = "../scripts/workflows/put_workflow.lua";
     QUEUES = "../scripts/store/queues.lua";
-    READ = "../scripts/store/read.lua";
     RECLAIM = "../scripts/verbs/reclaim.lua";
     REGISTER = "../scripts/verbs/register.lua";
     RELEASE_DUTY = "../scripts/verbs/release_duty.lua";
@@ -256,6 +256,7 @@ scripts! {
     TOMBSTONE = "../scripts/follow/tombstone.lua";
     TOMBSTONES = "../scripts/follow/tombstones.lua";
     VIEWS = "../scripts/read/views.lua";
+    WORKERS = "../scripts/read/workers.lua";
     WORKFLOW = "../scripts/workflows/workflow.lua";
     SWEEP_AWAITED = "../scripts/read/sweep_awaited.lua";
 }

@@ -20,7 +20,7 @@ use tokio::{
     select,
     time::{Instant, error::Elapsed, sleep, timeout},
 };
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::{
     connection_health::ConnectionHealth,
@@ -115,7 +115,24 @@ impl Lane {
     pub(crate) async fn subscribe(&self, channels: &[String]) -> Result<()> {
         self.channels.lock().extend_from_slice(channels);
         let (manager, _) = self.connection();
-        subscribe(manager, channels).await
+        let subscribed = subscribe(manager, channels).await;
+        if subscribed.is_err() {
+            self.channels.lock().retain(|channel| !channels.contains(channel));
+        }
+        subscribed
+    }
+
+    /// Leaves channels. Failing is no harm: nobody waits for what comes from them.
+    pub(crate) async fn unsubscribe(&self, channels: &[String]) {
+        if channels.is_empty() {
+            return;
+        }
+        self.channels.lock().retain(|channel| !channels.contains(channel));
+        let (mut manager, _) = self.connection();
+        let left = timeout(ANSWER_WITHIN, manager.unsubscribe(channels)).await;
+        if let Ok(Err(error)) = left {
+            debug!(%error, "channels were not left");
+        }
     }
 
     /// Sends a command that is safe to repeat: for the store, running it twice is the same as once. The result may be

@@ -15,11 +15,10 @@ use redis::{
 use tokio::sync::Notify;
 
 use super::awaited_tasks::AwaitedTasks;
+use crate::redis::kernel::keys::INSTANCE;
 
 /// From this number of workers on, those without a waiting call are forgotten: each start of a worker brings a new id.
 const MANY_WORKERS: usize = 4_096;
-/// Channels that a process listens to.
-const CHANNELS: i64 = 2;
 
 impl AsyncPushSender for Notifications {
     fn send(&self, push: PushInfo) -> Result<(), SendError> {
@@ -56,8 +55,8 @@ impl Notifications {
                 self.notify_all();
                 self.disconnected.notify_one();
             }
-            // Messages may have been missed until now.
-            (PushKind::Subscribe, Some(Value::Int(channels))) if *channels >= CHANNELS => {
+            // Messages may have been missed until now. Both channels of a process are subscribed to in one step.
+            (PushKind::Subscribe, _) if is_own_channel(push.data.first()) => {
                 self.awaited.set_deaf(false);
                 self.notify_all();
             }
@@ -103,6 +102,11 @@ impl Notifications {
     pub(crate) fn forget(&self, worker: &WorkerId) {
         self.sleepers.lock().remove(worker.as_str());
     }
+}
+
+/// Whether a subscription is to a channel for messages, and not a heartbeat.
+fn is_own_channel(channel: Option<&Value>) -> bool {
+    matches!(channel, Some(Value::BulkString(name)) if String::from_utf8_lossy(name).contains(INSTANCE))
 }
 
 /// The entry of a worker; inserted if missing.
@@ -153,6 +157,22 @@ mod tests {
         let notifications = Notifications::default();
         let told = notifications.of_worker(&WorkerId::new("w1").unwrap());
         notifications.hear(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+        told.notified().await;
+    }
+
+    #[tokio::test]
+    async fn a_new_subscription_wakes_every_worker_and_a_heartbeat_none() {
+        let notifications = Notifications::default();
+        let told = notifications.of_worker(&WorkerId::new("w1").unwrap());
+        let subscribed = |channel: &str| {
+            let data = vec![Value::BulkString(channel.as_bytes().to_vec()), Value::Int(3)];
+            PushInfo { kind: PushKind::Subscribe, data }
+        };
+        for quiet in ["jobbers:{0}:beat:worker:w1:7", "jobbers:{0}:all"] {
+            notifications.hear(&subscribed(quiet));
+            assert!(tokio::time::timeout(Duration::from_millis(1), told.notified()).await.is_err());
+        }
+        notifications.hear(&subscribed("jobbers:{0}:instance:01K"));
         told.notified().await;
     }
 

@@ -17,15 +17,15 @@ use redis::{Cmd, Value};
 use ulid::Ulid;
 
 use super::{
-    address::Address, connection::Lane, cycles::Cycles, durability::Durability, notifications::Notifications,
-    primary::Primary, replication::Replication,
+    address::Address, connection::Lane, cycles::Cycles, durability::Durability, heartbeats::Heartbeats,
+    notifications::Notifications, primary::Primary, replication::Replication,
 };
 use crate::{
     options::{OpenOptions, announce},
     redis::kernel::{
         config_fields,
         keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, replicated, shard},
-        reply::{number, tuple},
+        reply::{number, text, tuple},
         script::{self, Script},
     },
 };
@@ -48,6 +48,7 @@ pub(crate) struct Store {
     /// The id of this opening of the store: the channel that wakes its workers.
     pub(crate) instance: String,
     pub(crate) cycles: Cycles,
+    pub(crate) heartbeats: Heartbeats,
     /// The latest time of the server's clock, and when it was read.
     heard: Mutex<Option<(Timestamp, Instant)>>,
     /// The configuration as last read.
@@ -82,6 +83,7 @@ impl Store {
             address: shown,
             instance: Ulid::generate().to_string(),
             cycles: Cycles::default(),
+            heartbeats: Heartbeats::default(),
             heard: Mutex::default(),
             config: Mutex::default(),
             options,
@@ -194,5 +196,18 @@ impl Store {
             command
         };
         lane.call(Some(script), &build).await
+    }
+    /// This process as an argument of a script that may renew a record without a write; empty if it may not.
+    pub(crate) fn beating(&self, record: &str) -> &str {
+        if self.heartbeats.may_beat(record) { &self.instance } else { "" }
+    }
+
+    /// Renews a record as such a script says: by the channel that it names, or not at all, because it has written it.
+    pub(crate) async fn beat(&self, record: String, channel: Value) -> Result<()> {
+        match channel {
+            Value::Nil => self.heartbeats.stop(&self.leases, &record).await,
+            channel => self.heartbeats.renew(&self.leases, record, text(channel)?).await,
+        }
+        Ok(())
     }
 }

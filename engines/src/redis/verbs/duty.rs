@@ -1,4 +1,4 @@
-//! Duties: who holds them, and until when.
+//! Duties: who holds them, and until when. A holder that renews its duty unchanged writes nothing (`heartbeats.rs`).
 
 use jobbers_common::{
     engine::{Duty, DutyClaim, Error, Result},
@@ -9,7 +9,7 @@ use redis::{Cmd, Value};
 use crate::redis::{
     kernel::{
         layout::DUTY,
-        reply::{array, digits, text},
+        reply::{digits, text, tuple},
         script,
         values::{micros, time},
     },
@@ -20,12 +20,20 @@ use crate::redis::{
 pub(crate) async fn claim(store: &Store, claim: &DutyClaim) -> Result<Duty> {
     claim.validate()?;
     let DutyClaim { duty, holder, note, ttl } = claim;
+    let record = record(duty, holder);
+    let beating = store.beating(&record);
     let add = |command: &mut Cmd| {
-        command.arg(duty.as_str()).arg(holder.as_str()).arg(micros(*ttl)).arg(note);
+        command.arg(duty.as_str()).arg(holder.as_str()).arg(micros(*ttl)).arg(note).arg(beating);
     };
-    let mut answer = array(store.run(&store.leases, &script::CLAIM_DUTY, add).await?)?.into_iter();
-    let had = read(&text(answer.next().unwrap_or(Value::Nil))?)?;
-    Ok(Duty { taken_from: answer.next().map(text).transpose()?, ..had })
+    let [had, taken_from, channel] = tuple(store.run(&store.leases, &script::CLAIM_DUTY, add).await?)?;
+    store.beat(record, channel).await?;
+    let taken_from = if taken_from == Value::Nil { None } else { Some(text(taken_from)?) };
+    Ok(Duty { taken_from, ..read(&text(had)?)? })
+}
+
+/// The name of a duty in the hands of a holder, as scripts build it.
+fn record(duty: &DutyName, holder: &HolderId) -> String {
+    format!("duty:{duty}:{holder}")
 }
 
 /// The holder of a duty.
@@ -44,7 +52,8 @@ pub(crate) async fn release(store: &Store, duty: &DutyName, holder: &HolderId) -
     let add = |command: &mut Cmd| {
         command.arg(duty.as_str()).arg(holder.as_str());
     };
-    store.run(&store.leases, &script::RELEASE_DUTY, add).await.map(drop)
+    store.run(&store.leases, &script::RELEASE_DUTY, add).await?;
+    store.beat(record(duty, holder), Value::Nil).await
 }
 
 fn read(stored: &str) -> Result<Duty> {

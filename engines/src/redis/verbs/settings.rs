@@ -40,15 +40,6 @@ use crate::redis::{
 /// How often a change is decided again because another came between.
 const ATTEMPTS: usize = 100;
 
-/// A whole hash, and the store's time.
-async fn read_hash(store: &Store, name: &str) -> Result<(Timestamp, Vec<(String, Vec<u8>)>)> {
-    let add = |command: &mut Cmd| {
-        command.arg(name);
-    };
-    let [now, fields] = tuple(store.run(&store.work, &script::READ, add).await?)?;
-    Ok((time(&bytes(now)?)?, pairs(fields)?))
-}
-
 /// Fields and their values.
 fn pairs(answer: Value) -> Result<Vec<(String, Vec<u8>)>> {
     let mut words = array(answer)?.into_iter();
@@ -383,13 +374,21 @@ pub(crate) async fn delete_key(store: &Store, key: &KeyId) -> Result<Arc<Config>
     alter(store, &[], decide).await
 }
 
-/// Notes a worker's report.
+/// Notes a worker's report. One that says the same again is not written (`heartbeats.rs`).
 pub(crate) async fn register(store: &Store, report: &WorkerReport, ttl: Duration) -> Result<u64> {
-    let written = json(report)?;
+    let (written, record) = (json(report)?, record(&report.id));
+    let beating = store.beating(&record);
     let add = |command: &mut Cmd| {
-        command.arg(report.id.as_str()).arg(micros(ttl)).arg(&written);
+        command.arg(report.id.as_str()).arg(micros(ttl)).arg(&written).arg(beating);
     };
-    number(store.run(&store.work, &script::REGISTER, add).await?)
+    let [version, channel] = tuple(store.run(&store.work, &script::REGISTER, add).await?)?;
+    store.beat(record, channel).await?;
+    number(version)
+}
+
+/// The name of a worker's registration, as scripts build it.
+fn record(worker: &WorkerId) -> String {
+    format!("worker:{worker}")
 }
 
 /// Forgets a worker, and where it waits.
@@ -403,19 +402,25 @@ pub(crate) async fn deregister(store: &Store, worker: &WorkerId) -> Result<()> {
             command.arg(queue.as_str());
         });
     };
-    store.run(&store.work, &script::DEREGISTER, add).await.map(drop)
+    store.run(&store.work, &script::DEREGISTER, add).await?;
+    store.beat(record(worker), Value::Nil).await
 }
 
 /// The workers with a recent report.
 pub(crate) async fn workers(store: &Store) -> Result<Vec<RegisteredWorker>> {
-    let (now, fields) = read_hash(store, "workers").await?;
-    let mut workers = fields.into_iter().map(|(_, stored)| read_worker(&stored)).collect::<Result<Vec<_>>>()?;
-    workers.retain(|worker| worker.expires_at > now);
+    let (_, mut workers) = live_workers(store).await?;
     workers.sort_by(|a, b| a.report.id.cmp(&b.report.id));
     Ok(workers)
 }
 
-/// Reads what `scripts/verbs/register.lua` writes.
+/// The store's time, and the workers with a recent report by then.
+async fn live_workers(store: &Store) -> Result<(Timestamp, Vec<RegisteredWorker>)> {
+    let mut answer = array(store.run(&store.work, &script::WORKERS, |_| {}).await?)?.into_iter();
+    let now = time(&bytes(answer.next().unwrap_or(Value::Nil))?)?;
+    Ok((now, answer.map(|stored| read_worker(&bytes(stored)?)).collect::<Result<_>>()?))
+}
+
+/// Reads what `scripts/read/workers.lua` answers.
 fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
     let (times, report) =
         stored.split_at_checked(REPORT.len()).ok_or_else(|| malformed("expected a worker's report"))?;
@@ -429,9 +434,8 @@ fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
 
 /// Asks a worker to claim nothing more, or to claim again.
 pub(crate) async fn set_draining(store: &Store, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
-    let (now, fields) = read_hash(store, "workers").await?;
-    let known = fields.into_iter().find(|(id, _)| id == worker.as_str());
-    let is_alive = known.map(|(_, stored)| read_worker(&stored)).transpose()?.is_some_and(|it| it.expires_at > now);
+    let (now, workers) = live_workers(store).await?;
+    let is_alive = workers.iter().any(|live| live.report.id == *worker);
     let decide = |config: &mut Config, _: &HashSet<QueueName>| {
         if !is_alive && !config.draining.contains_key(worker) {
             return Err(Error::UnknownWorker(worker.clone()));

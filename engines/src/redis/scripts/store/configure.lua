@@ -10,7 +10,7 @@
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Returns {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers wake over unique aside lane places remove tombstones trim queue
+-- include base heartbeats numbers wake over unique aside lane places remove tombstones trim queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -27,7 +27,7 @@ if ARGV[10] == '1' then
   end
   local workers = call('HGETALL', P .. 'workers')
   for i = 1, #workers, 2 do
-    if not decided_by[workers[i]] and sub(workers[i + 1], @report.expires_at) > NOW then
+    if not decided_by[workers[i]] and ends_at('worker:' .. workers[i], sub(workers[i + 1], @report.expires_at)) > NOW then
       return { 'stale' }
     end
   end

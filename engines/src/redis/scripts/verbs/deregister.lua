@@ -8,6 +8,7 @@
 call('HDEL', P .. 'workers', ARGV[2])
 call('HDEL', P .. 'picky', ARGV[2])
 call('ZREM', P .. 'workers:expiry', ARGV[2])
+call('HDEL', P .. 'quiet', 'worker:' .. ARGV[2])
 call('DEL', P .. 'leased:' .. ARGV[2], P .. 'held:' .. ARGV[2])
 if call('HDEL', P .. 'config', 'drain:' .. ARGV[2]) == 1 then
   call('HINCRBY', P .. 'config', 'version', 1)
