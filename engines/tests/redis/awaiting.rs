@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use jobbers_common::{
     engine::{Result, SettleAnswer, Settlement},
     lifecycle::Status,
+    name::BoardName,
     task::Task,
 };
 use jobbers_law::conformance::{DONE, Fixture, id};
@@ -144,12 +145,10 @@ async fn what_a_process_that_died_awaited_is_forgotten_by_the_living() {
     until_awaited(&server, 2).await;
     both.iter().for_each(JoinHandle::abort);
     drop(dead);
-    let seconds = number(&server, "PTTL jobbers:{0}:awaited") / 1_000;
-    assert!((20..=30).contains(&seconds), "without any process that renews, all is forgotten by then: {seconds}");
-    // Its time is over.
+    let minutes = number(&server, "PTTL jobbers:{0}:awaited") / 60_000;
+    assert!((55..=60).contains(&minutes), "without any process that renews, all is forgotten by then: {minutes}");
     let known = server.command("ZRANGE jobbers:{0}:awaiting 0 -1");
     let instance = known.lines().nth(2).unwrap();
-    assert_eq!(server.command(&format!("ZADD jobbers:{{0}}:awaiting XX 1 {instance}")), ":0\r\n");
     let living = wait_for(&here, "a");
     until_awaited(&server, 1).await;
     assert!(!server.command("HGET jobbers:{0}:awaited a").contains(instance));
@@ -157,6 +156,45 @@ async fn what_a_process_that_died_awaited_is_forgotten_by_the_living() {
     let claimed = here.claim_one().await;
     here.settle(&claimed, DONE).await;
     assert_completed(living).await;
+}
+
+#[tokio::test]
+async fn what_a_silent_process_awaited_is_forgotten_when_its_time_is_over() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a", "b"]).await;
+    assert_eq!(server.command("ZADD jobbers:{0}:awaiting 1 silent"), ":1\r\n");
+    assert_eq!(server.command(&format!("HSET jobbers:{{0}}:awaited b silent={:040};", 1)), ":1\r\n");
+    let living = wait_for(&f, "a");
+    let is_forgotten = async || (number(&server, "HEXISTS jobbers:{0}:awaited b") == 0).then_some(());
+    until(LONG, "the silent one is forgotten", is_forgotten).await;
+    assert_eq!(number(&server, "ZCARD jobbers:{0}:awaiting"), 1);
+    living.abort();
+}
+
+#[tokio::test]
+async fn who_waits_again_and_again_writes_nothing() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    let board = BoardName::new("b").unwrap();
+    f.submit_ids(&["a"]).await;
+    let poll = async || {
+        let brief = Duration::from_millis(20);
+        assert!(f.engine.await_finished(&id("a"), brief).await.unwrap().is_some());
+        Arc::clone(&f.engine).boards().wait(&board, "g", 0, brief).await;
+    };
+    poll().await;
+    let changes = || {
+        let info = server.command("INFO persistence");
+        let found = info.lines().find_map(|line| line.strip_prefix("rdb_changes_since_last_save:"));
+        found.unwrap().trim().parse::<u64>().unwrap()
+    };
+    let (before, start) = (changes(), Instant::now());
+    // Over several renewals.
+    while start.elapsed() < Duration::from_secs(7) {
+        poll().await;
+    }
+    assert_eq!(changes(), before);
 }
 
 #[tokio::test]

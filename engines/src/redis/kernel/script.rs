@@ -26,13 +26,14 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 99] = [
+const LIBRARY: [(&str, &str); 101] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
     ("time", include_str!("../scripts/lib/store/time.lua")),
     ("records", include_str!("../scripts/lib/kernel/records.lua")),
     ("counter", include_str!("../scripts/lib/store/counter.lua")),
+    ("listeners", include_str!("../scripts/lib/store/listeners.lua")),
     ("heartbeats", include_str!("../scripts/lib/store/heartbeats.lua")),
     ("scores", include_str!("../scripts/lib/kernel/scores.lua")),
     ("spread", include_str!("../scripts/lib/store/spread.lua")),
@@ -102,6 +103,7 @@ const LIBRARY: [(&str, &str); 99] = [
     ("remove", include_str!("../scripts/lib/kernel/remove.lua")),
     ("audit", include_str!("../scripts/lib/audit/audit.lua")),
     ("queue", include_str!("../scripts/lib/store/queue.lua")),
+    ("keep_awaited", include_str!("../scripts/lib/follow/keep_awaited.lua")),
     ("note_waiting", include_str!("../scripts/lib/follow/note_waiting.lua")),
     ("board", include_str!("../scripts/lib/boards/board.lua")),
     ("board_labels", include_str!("../scripts/lib/boards/board_labels.lua")),

@@ -39,8 +39,9 @@ use crate::redis::{
 const RENEW_EVERY: Duration = Duration::from_secs(2);
 /// A renewal that takes longer is given up, which makes the lane test whether its connection is dead.
 const RENEW_WITHIN: Duration = Duration::from_millis(1_200);
-/// For how long the store remembers a process that does not renew.
-const REMEMBERED_FOR: Duration = Duration::from_secs(30);
+/// For how long the store remembers a process that does not renew, if no other one finds it gone before. A renewal is
+/// written when half of it is over.
+const REMEMBERED_FOR: Duration = Duration::from_secs(3_600);
 
 /// Waits until a task is over.
 pub(crate) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
@@ -85,7 +86,7 @@ pub(crate) fn hex(text: &str) -> String {
 }
 
 /// Looks, notes that this process waits, and looks again when there is news, until `look` finds what it looks for. Returns
-/// `None` when the time is over. `look` is passed a mark for the store to note.
+/// `None` when the time is over. `look` is passed a mark for the store to note, unless it has noted it.
 async fn until_found<T, F: Future<Output = Result<Option<T>>>>(
     store: &Arc<Store>,
     key: &str,
@@ -105,7 +106,7 @@ async fn until_found<T, F: Future<Output = Result<Option<T>>>>(
         if left.is_zero() {
             return Ok(None);
         }
-        let mark = awaited.next_mark(key);
+        let mark = awaited.mark(key);
         if let Some(found) = look(mark).await? {
             return Ok(Some(found));
         }
@@ -158,7 +159,9 @@ fn keep_renewing(store: &Arc<Store>) {
         loop {
             sleep(pause).await;
             let Some(store) = renewing.store() else { return };
-            let Some(left) = store.notifications.awaited.take_left() else { return renewing.end() };
+            let Some(left) = store.notifications.awaited.take_left(Instant::now().into_std()) else {
+                return renewing.end();
+            };
             pause = if left.len() < FORGOTTEN_AT_ONCE { RENEW_EVERY } else { Duration::ZERO };
             let renewed = timeout(RENEW_WITHIN, renew(&store, &left)).await;
             // What was not forgotten is reported once, when it ends.

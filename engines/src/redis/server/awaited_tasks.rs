@@ -1,13 +1,13 @@
 //! What the callers of this process wait for: tasks, and groups of boards.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     mem,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -17,6 +17,8 @@ use tokio::sync::Notify;
 pub(crate) const LOOK_AGAIN_SOON: Duration = Duration::from_secs(1);
 /// A caller to whom no message came looks again after this time, and up to half as much more.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(40);
+/// A caller that comes again within this time, as clients do that poll, finds its task still noted.
+const COMES_AGAIN: Duration = Duration::from_secs(3);
 /// Tasks that one renewal forgets.
 pub(crate) const FORGOTTEN_AT_ONCE: usize = 1_000;
 
@@ -32,8 +34,10 @@ pub(crate) struct AwaitedTasks {
 struct Register {
     /// By the task's id, or what a group is awaited by.
     tasks: HashMap<String, Awaited>,
-    /// Tasks without callers that the store may still count as awaited, with their marks.
-    left: Vec<(String, u64)>,
+    /// Tasks without callers that the store still counts as awaited: when they were left, and their marks.
+    left: HashMap<String, (Instant, u64)>,
+    /// The same by when they were left, the earliest first; among them some that callers came back to.
+    order: VecDeque<(Instant, String)>,
     /// The latest mark. It grows with each call that notes a task, so that an older call to forget it has no effect.
     mark: u64,
     is_renewed: bool,
@@ -71,20 +75,23 @@ impl AwaitedTasks {
 
     pub(crate) fn enter(&self, id: &str) -> Caller<'_> {
         let mut register = self.register.lock();
+        let noted = register.left.remove(id);
         let awaited = register.tasks.entry(id.to_owned()).or_default();
+        awaited.mark = noted.map_or(awaited.mark, |(_, mark)| mark);
         awaited.callers += 1;
         Caller { tasks: self, id: id.to_owned(), ended: Arc::clone(&awaited.ended) }
     }
 
-    /// The mark for a call that notes this task.
-    pub(crate) fn next_mark(&self, id: &str) -> u64 {
-        let mut register = self.register.lock();
-        register.mark += 1;
-        let mark = register.mark;
-        if let Some(awaited) = register.tasks.get_mut(id) {
-            awaited.mark = mark;
+    /// The mark for a call that notes this task: that of an earlier call, unless its end was reported since, so that the
+    /// store need not write it again.
+    pub(crate) fn mark(&self, id: &str) -> u64 {
+        let Register { tasks, mark, .. } = &mut *self.register.lock();
+        let Some(awaited) = tasks.get_mut(id) else { return *mark };
+        if awaited.mark == 0 {
+            *mark += 1;
+            awaited.mark = *mark;
         }
-        mark
+        awaited.mark
     }
 
     /// How long a caller waits for a message before it looks again.
@@ -107,14 +114,25 @@ impl AwaitedTasks {
     }
 
     /// What the next renewal forgets; `None`, and the renewal ends, if no caller waits.
-    pub(crate) fn take_left(&self) -> Option<Vec<(String, u64)>> {
-        let mut register = self.register.lock();
-        if register.tasks.is_empty() && register.left.is_empty() {
-            register.is_renewed = false;
+    pub(crate) fn take_left(&self, now: Instant) -> Option<Vec<(String, u64)>> {
+        let Register { tasks, left, order, is_renewed, .. } = &mut *self.register.lock();
+        if tasks.is_empty() && left.is_empty() {
+            order.clear();
+            *is_renewed = false;
             return None;
         }
-        let rest = register.left.len().saturating_sub(FORGOTTEN_AT_ONCE);
-        Some(register.left.split_off(rest))
+        let mut taken = Vec::new();
+        while taken.len() < FORGOTTEN_AT_ONCE
+            && let Some((at, id)) = order.pop_front_if(|(at, _)| now.saturating_duration_since(*at) >= COMES_AGAIN)
+        {
+            if let Some(&(left_at, mark)) = left.get(&id)
+                && left_at == at
+            {
+                left.remove(&id);
+                taken.push((id, mark));
+            }
+        }
+        Some(taken)
     }
 }
 
@@ -134,7 +152,9 @@ impl Drop for Caller<'_> {
             let mark = mem::take(&mut awaited.mark);
             register.tasks.remove(&self.id);
             if mark > 0 {
-                register.left.push((self.id.clone(), mark));
+                let now = Instant::now();
+                register.left.insert(self.id.clone(), (now, mark));
+                register.order.push_back((now, self.id.clone()));
             }
         }
     }
@@ -161,15 +181,36 @@ mod tests {
     fn the_store_forgets_what_no_caller_awaits_any_more_unless_it_has_ended() {
         let tasks = AwaitedTasks::default();
         let (ended, first, second) = (tasks.enter("ended"), tasks.enter("a"), tasks.enter("a"));
-        let marks: Vec<u64> = [&ended, &first, &second].iter().map(|caller| tasks.next_mark(&caller.id)).collect();
-        assert_eq!(marks, [1, 2, 3]);
+        let marks: Vec<u64> = [&ended, &first, &second].iter().map(|caller| tasks.mark(&caller.id)).collect();
+        assert_eq!(marks, [1, 2, 2]);
         tasks.notify(["ended"].into_iter());
         drop((ended, first));
-        assert_eq!(tasks.take_left().unwrap(), [], "another caller still waits");
+        let later = || Instant::now() + COMES_AGAIN;
+        assert_eq!(tasks.take_left(later()).unwrap(), [], "another caller still waits");
         drop(second);
-        assert_eq!(tasks.take_left().unwrap(), [("a".to_owned(), 3)]);
-        assert_eq!(tasks.take_left(), None);
+        assert_eq!(tasks.take_left(Instant::now()).unwrap(), [], "it may come again");
+        assert_eq!(tasks.take_left(later()).unwrap(), [("a".to_owned(), 2)]);
+        assert_eq!(tasks.take_left(later()), None);
         assert!(tasks.register.lock().tasks.is_empty());
+    }
+
+    #[test]
+    fn a_caller_that_comes_again_soon_is_noted_still_and_anew_once_an_end_was_reported() {
+        let tasks = AwaitedTasks::default();
+        let look = || tasks.mark(&tasks.enter("a").id);
+        assert_eq!([look(), look()], [1, 1]);
+        let third = Instant::now() + COMES_AGAIN;
+        assert_eq!(look(), 1);
+        assert_eq!(tasks.take_left(third).unwrap(), [], "it came again since");
+        let caller = tasks.enter("a");
+        assert_eq!(tasks.mark("a"), 1);
+        let later = || Instant::now() + COMES_AGAIN;
+        assert_eq!(tasks.take_left(later()).unwrap(), [], "it waits");
+        tasks.notify(["a"].into_iter());
+        assert_eq!(tasks.mark("a"), 2);
+        drop(caller);
+        assert_eq!(tasks.take_left(later()).unwrap(), [("a".to_owned(), 2)]);
+        assert_eq!(look(), 3, "the store is told to forget it");
     }
 
     #[test]

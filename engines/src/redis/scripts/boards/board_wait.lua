@@ -3,8 +3,8 @@
 -- for it. Looking and noting are one step, so a commit in between is not missed.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 board, 3 group, 4 the digits of the revision, 5 what the group is
--- awaited by: the board, `|`, and the group's bytes as hexadecimal digits, 6 instance, 7 mark: a number that grows with each
--- such call of the process, 8 for how many milliseconds the process counts as alive.
+-- awaited by: the board, `|`, and the group's bytes as hexadecimal digits, 6 instance, 7 mark: a number that grows
+-- each time the process has heard of a change, 8 for how many milliseconds the process counts as alive.
 -- Returns 1 or 0.
 
 -- include base board note_waiting

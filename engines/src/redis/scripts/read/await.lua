@@ -4,8 +4,8 @@
 -- The process reports each task it awaits once and then only renews its own entry in `awaiting` (see
 -- `renew_awaiting.lua`). Looking and noting are one step, so an end in between is not missed.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id, 3 instance, 4 mark: a number that grows with each such call of the
--- process, 5 for how many milliseconds the process counts as alive.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id, 3 instance, 4 mark: a number that grows each time the process has
+-- heard of an end, 5 for how many milliseconds the process counts as alive.
 -- Returns as `get.lua`.
 
 -- include base view note_waiting

@@ -4,11 +4,13 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 instance, 3 for how many milliseconds it counts as alive; then for
 -- each task to forget: its id, or the entry of a board's group (see `board_wait.lua`), and the mark it was last noted with.
 -- One that was noted again since stays.
--- Returns whether the process was on record (if not, what it awaits may be forgotten), and the processes that have been
--- silent for too long: see `sweep_awaited.lua`.
+-- Returns whether the process was on record (if not, what it awaits may be forgotten), and processes that are gone: see
+-- `sweep_awaited.lua`.
 
--- include base
+-- include base listeners keep_awaited
 
+-- Processes that a renewal looks after.
+local LOOKED_AFTER = 4
 local instance, awaiting = ARGV[2], P .. 'awaiting'
 for i = 4, #ARGV, 2 do
   -- No id of a task has a `|`.
@@ -24,11 +26,11 @@ for i = 4, #ARGV, 2 do
     end
   end
 end
-local time = call('TIME')
-local present = time[1] * 1000 + time[2] / 1000
+local before, present = keep_awaited(instance, ARGV[3])
 local silent = call('ZRANGE', awaiting, '-inf', '(' .. format('%.0f', present), 'BYSCORE', 'LIMIT', 0, 16)
-local was_known = 1 - call('ZADD', awaiting, format('%.0f', present + ARGV[3]), instance)
-call('PEXPIRE', awaiting, ARGV[3])
-call('PEXPIRE', P .. 'awaited', ARGV[3])
-call('PEXPIRE', P .. 'awaited:groups', ARGV[3])
-return { was_known, silent }
+for _, other in ipairs(call('ZRANDMEMBER', awaiting, LOOKED_AFTER)) do
+  if not is_connected(other) then
+    silent[#silent + 1] = other
+  end
+end
+return { before and 1 or 0, silent }

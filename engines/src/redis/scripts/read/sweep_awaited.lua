@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forgets the awaited tasks of processes that have been silent for too long, in pieces.
+-- Forgets the awaited tasks of processes that are gone, in pieces.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 `awaited` or `awaited:groups`, 3 cursor, then these processes.
 -- Returns the next cursor, 0 at the end. At the end of `awaited`, which comes last, the processes are forgotten too.

@@ -17,9 +17,7 @@ local listening = {}
 local function is_listened_for(sleeper)
   local instance = string.match(sleeper, '@(.*)$')
   if listening[instance] == nil then
-    -- A user without permission can't know.
-    local found = redis.pcall('PUBSUB', 'NUMSUB', P .. 'instance:' .. instance)
-    listening[instance] = found.err ~= nil or found[2] > 0
+    listening[instance] = is_connected(instance)
   end
   return listening[instance]
 end

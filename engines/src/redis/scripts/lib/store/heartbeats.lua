@@ -6,6 +6,8 @@
 -- hangs names an end that passes. `quiet` has the records that were renewed so since they were last written, each with
 -- its grain and the process. A beat's end is rounded up, so that a record may last one grain longer.
 
+-- include listeners
+
 -- For how many grains a record holds.
 local GRAINS, LONGEST_GRAIN = 5, 99
 -- For how long after its start a server may lack beats because processes have not come back to it yet, in seconds.
@@ -13,19 +15,6 @@ local COMES_BACK = 10
 
 local function channel_of(record, number)
   return P .. 'beat:' .. record .. ':' .. format('%.0f', number)
-end
-
--- How many listen to each of some channels; nothing if this user may not know.
-local function listeners_of(channels)
-  local found = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
-  if found.err then
-    return nil
-  end
-  local counts = {}
-  for i = 1, #channels do
-    counts[i] = found[2 * i]
-  end
-  return counts
 end
 
 local function has_just_started()
@@ -68,8 +57,7 @@ local function beat(record, ttl, instance)
   local channel = channel_of(record, math.ceil((now + ttl) / 1000000 / grain))
   local quiet = format('%02.0f', grain) .. instance
   if call('HGET', P .. 'quiet', record) ~= quiet then
-    local counts = listeners_of({ P .. 'instance:' .. instance })
-    if not counts or counts[1] == 0 then
+    if not listeners_of({ channel }) then
       return nil
     end
     call('HSET', P .. 'quiet', record, quiet)
