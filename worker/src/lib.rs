@@ -67,6 +67,7 @@ mod schema;
 mod spawn;
 mod state;
 pub mod stock;
+mod submit;
 mod task_fn;
 pub mod testing;
 mod undecodable;

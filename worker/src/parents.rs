@@ -12,8 +12,10 @@ use crate::{
     codec::Decode,
     context::Context,
     error::TaskError,
-    payload_codec::{CodecError, ContentKind},
-    undecodable,
+    payload_codec::{
+        CodecError, ContentKind,
+        error::{UNDECODABLE, UNKNOWN_CODEC},
+    },
 };
 
 /// How many bytes of results one call of the store reads.
@@ -131,8 +133,8 @@ impl Context {
             let message = format!("the result of task {}: {error}", parent.id);
             match error {
                 // A worker with that codec can read it.
-                CodecError::Unknown(_) => TaskError::retry(message).kind(undecodable::UNKNOWN_CODEC),
-                _ => TaskError::fatal(message).kind(undecodable::UNDECODABLE),
+                CodecError::Unknown(_) => TaskError::retry(message).kind(UNKNOWN_CODEC),
+                _ => TaskError::fatal(message).kind(UNDECODABLE),
             }
         })?;
         Ok(Parent { result: Some(result), ..parent })

@@ -13,7 +13,7 @@ use std::{
 use jobbers_common::{panic::words_of, payload::Payload};
 
 mod envelope;
-mod error;
+pub(crate) mod error;
 
 use self::envelope::Encoded;
 pub use self::error::CodecError;

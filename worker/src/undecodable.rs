@@ -4,8 +4,6 @@
 //! refuses are damaged, or the key is another under the same id. No retry helps then, and the stored bytes must outlive the
 //! mistake: the task fails, and is a dead letter that can be sent again.
 
-use std::time::Duration;
-
 use jobbers_common::{
     engine::Outcome,
     error_kind::ErrorKind,
@@ -15,20 +13,11 @@ use jobbers_common::{
 
 use crate::{
     attempt::Attempt,
-    payload_codec::{CodecError, ContentKind},
+    payload_codec::{
+        CodecError, ContentKind,
+        error::{UNDECODABLE, WITHOUT_CODEC, message},
+    },
 };
-
-/// The kind of the error of a payload that can't be decoded.
-pub(crate) const UNDECODABLE: &str = "undecodable_payload";
-/// The kind of the error of a predecessor's result whose codec this worker does not have.
-pub(crate) const UNKNOWN_CODEC: &str = "unknown_codec";
-/// How long a task waits that was given back for the lack of a codec.
-pub(crate) const WITHOUT_CODEC: Duration = Duration::from_secs(10);
-
-/// What a task says that failed because of this error.
-pub(crate) fn message(error: &CodecError) -> String {
-    format!("the payload can't be read: {error}")
-}
 
 /// The outcome of an attempt that has not begun, because of this error.
 pub(crate) fn settle(attempt: &Attempt, error: &CodecError) -> Outcome {

@@ -26,9 +26,9 @@ use jobbers_common::{
 use serde_json::value::RawValue;
 
 use super::{error::SubmitError, http::Http};
-use crate::{
-    payload_codec::{CodecError, Codecs, ContentKind},
-    undecodable,
+use crate::payload_codec::{
+    CodecError, Codecs, ContentKind,
+    error::{UNDECODABLE, WITHOUT_CODEC, message},
 };
 
 /// Leases tasks of a manager, keeps the leases and returns the tasks.
@@ -378,10 +378,10 @@ impl Return {
     /// Returns a task whose payloads can't be decoded.
     fn unreadable(task: &Leased, error: &CodecError) -> Self {
         let outcome = match error {
-            CodecError::Unknown(_) => Outcome::Released(undecodable::WITHOUT_CODEC),
-            error => Outcome::Failed { message: undecodable::message(error), fatal: true },
+            CodecError::Unknown(_) => Outcome::Released(WITHOUT_CODEC),
+            error => Outcome::Failed { message: message(error), fatal: true },
         };
-        Self { error_kind: Some(undecodable::UNDECODABLE), ..Self::new(task, outcome) }
+        Self { error_kind: Some(UNDECODABLE), ..Self::new(task, outcome) }
     }
 
     fn request<'a>(&self, (result, content_type): &'a Written) -> ReturnedRequest<'a> {

@@ -100,7 +100,7 @@ impl<R> Clone for Submission<R> {
 }
 
 impl<R> Submission<R> {
-    pub(super) fn new<P: Encode>(task: &Declared<P>, job: &P) -> Self {
+    pub(crate) fn new<P: Encode>(task: &Declared<P>, job: &P) -> Self {
         let parameters = job.encode().map(|payload| payload.unwrap_or_else(|| Payload::json(&b"null"[..])));
         let unique = task.unique.as_ref().map(|unique| Wanted::of_author(unique, job, &parameters));
         Self {

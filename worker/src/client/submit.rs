@@ -1,6 +1,6 @@
-//! Submitting: by task function, by submission, and in batches.
+//! Submitting: by submission, and in batches.
 
-use jobbers_common::{draft::TaskDraft, engine::OnConflict, time::Timestamp};
+use jobbers_common::{draft::TaskDraft, engine::OnConflict};
 
 use super::{
     answers::Taken,
@@ -9,7 +9,6 @@ use super::{
     handle::Handle,
     submission::Submission,
 };
-use crate::{codec::Encode, task_fn::TaskFn};
 
 impl Client {
     /// Submits several tasks, up to 1,000: all of them or, on any error, none. Returns handles in the same order.
@@ -70,54 +69,5 @@ impl<R> Submission<R> {
     pub async fn submit(self, client: &Client) -> Result<Handle<R>, SubmitError> {
         let taken = client.submit_all([self]).await?;
         taken.into_iter().next().ok_or_else(|| SubmitError::Unreachable("a submission without an answer".to_owned()))
-    }
-}
-
-impl<P: Encode, R> TaskFn<P, R> {
-    /// Submits a task that runs as soon as a worker is free.
-    ///
-    /// # Errors
-    /// [`SubmitError`]; then nothing was submitted.
-    pub async fn delay(&self, client: &Client, job: P) -> Result<Handle<R>, SubmitError> {
-        self.with(job).submit(client).await
-    }
-
-    /// The same as [`TaskFn::delay`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn submit(&self, client: &Client, job: P) -> Result<Handle<R>, SubmitError> {
-        self.delay(client, job).await
-    }
-
-    /// Submits a task that starts no earlier than `at`: a [`SystemTime`](std::time::SystemTime), or a [`Timestamp`].
-    ///
-    /// ```no_run
-    /// # use std::time::SystemTime;
-    /// # use jobbers_worker::{SubmitError, prelude::*};
-    /// # #[task]
-    /// # async fn remind(whom: String) -> Result<(), TaskError> { Ok(()) }
-    /// # async fn example(client: &Client) -> Result<(), SubmitError> {
-    /// let tomorrow = SystemTime::now() + Duration::from_secs(24 * 3600);
-    /// remind.schedule_at(client, "you".to_owned(), tomorrow).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`TaskFn::delay`].
-    pub async fn schedule_at(
-        &self,
-        client: &Client,
-        job: P,
-        at: impl Into<Timestamp>,
-    ) -> Result<Handle<R>, SubmitError> {
-        self.with(job).at(at).submit(client).await
-    }
-
-    /// Starts a submission with further settings.
-    #[expect(clippy::needless_pass_by_value, reason = "the job is given away, as it is to the task function")]
-    pub fn with(&self, job: P) -> Submission<R> {
-        Submission::new(self.declared(), &job)
     }
 }

@@ -1,4 +1,13 @@
-//! The errors of codecs.
+//! The errors of codecs, and what they mean for the task whose payload it is.
+
+use std::time::Duration;
+
+/// The kind of the error of a payload that can't be decoded.
+pub(crate) const UNDECODABLE: &str = "undecodable_payload";
+/// The kind of the error of a predecessor's result whose codec this worker does not have.
+pub(crate) const UNKNOWN_CODEC: &str = "unknown_codec";
+/// How long a task waits that was given back for the lack of a codec.
+pub(crate) const WITHOUT_CODEC: Duration = Duration::from_secs(10);
 
 /// Why a payload can't be encoded or decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,4 +35,9 @@ pub enum CodecError {
     /// The form in which encoded payloads are stored is damaged.
     #[error("it is encoded, and damaged: {0}")]
     Damaged(String),
+}
+
+/// What a task says that failed because of this error.
+pub(crate) fn message(error: &CodecError) -> String {
+    format!("the payload can't be read: {error}")
 }
