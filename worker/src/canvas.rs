@@ -43,19 +43,20 @@ use jobbers_common::dependency::DependencyPolicy;
 
 use crate::{
     client::{Flow, Submission},
-    codec::{Encode, NoParameters},
-    task_fn::TaskFn,
+    payload::encoding::{Encode, NoParameters},
+    tasks::task_fn::TaskFn,
 };
 
-pub(crate) mod graph;
 mod join;
+pub(crate) mod remote;
 mod result_of;
+mod spawn;
 
-use self::graph::{Graph, Mark, Waits};
 pub use self::{
     join::{Joined, Parts, join},
     result_of::{ResultOf, ResultsOf},
 };
+use crate::client::graph::{Graph, Mark, Waits};
 
 /// Tasks one after another, perhaps with others beside them, of which the last has a result of type `R`.
 #[derive(Debug)]

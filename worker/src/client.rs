@@ -24,6 +24,7 @@
 mod answers;
 mod connection;
 mod error;
+pub(crate) mod graph;
 mod handle;
 #[cfg(feature = "http")]
 mod http;

@@ -28,24 +28,24 @@ use tokio::{
 };
 
 use crate::{
-    attempt::SharedState,
-    blocking::BlockingPool,
-    claim_planner::ClaimPlanner,
+    attempts::{
+        attempt::SharedState,
+        leases::Leases,
+        meters::{self, Meters, Renewals},
+        state::States,
+    },
     client::{Client, ParentClient},
     config::Config,
-    declared_schedules::declare,
-    executor::Tools,
-    fetcher::{Fetcher, Parts},
-    hooks::AllHooks,
-    layer::Layers,
-    leases::Leases,
-    meters::{self, Meters, Renewals},
-    payload_codec::Codecs,
-    registrar::{Board, keep_registered},
-    registry::Registry,
-    renewal::Renewal,
+    execution::{executor::Tools, hooks::AllHooks, layer::Layers},
+    fetcher::{Fetcher, Parts, claim_planner::ClaimPlanner},
+    liveness::{
+        registrar::{Board, keep_registered},
+        renewal::Renewal,
+    },
+    payload::codec::Codecs,
     report::{Report, WorkerError},
-    state::States,
+    tasks::{registry::Registry, schedules::declare},
+    threads::pool::BlockingPool,
 };
 
 /// How long the deregistration of this worker may take.

@@ -28,25 +28,27 @@ use self::{
     unsettled::Unsettled,
 };
 use crate::{
-    attempt::{Attempt, Ended, SharedState},
-    blocking_queue::BlockingQueue,
-    claim_planner::ClaimPlanner,
-    executor::Tools,
-    leases::Leases,
-    meters::{Figures, Meters},
-    outage::Outage,
-    registrar::Board,
-    registry::Registry,
+    attempts::{
+        attempt::{Attempt, Ended, SharedState},
+        leases::Leases,
+        meters::{Figures, Meters},
+    },
+    execution::executor::Tools,
+    fetcher::{claim_planner::ClaimPlanner, unknown_tasks::UnknownTasks},
+    liveness::{outage::Outage, registrar::Board},
     report::Report,
-    unknown_tasks::UnknownTasks,
+    tasks::registry::Registry,
+    threads::queue::BlockingQueue,
 };
 
 mod call;
 mod calls;
+pub(crate) mod claim_planner;
 mod demand;
 mod drain;
 mod launch;
 mod life;
+mod pace;
 mod reads;
 mod refusals;
 mod replies;
@@ -55,6 +57,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod unknown;
+mod unknown_tasks;
 mod unsettled;
 
 /// The longest sleep of an idle worker. Events wake it earlier; this bounds the harm of a lost signal.

@@ -29,50 +29,22 @@
 // So that `#[task]` can name `::jobbers_worker` inside this crate too.
 extern crate self as jobbers_worker;
 
-mod attempt;
-mod blocking;
-mod blocking_queue;
+mod attempts;
 pub mod canvas;
-mod claim_planner;
 pub mod client;
-mod codec;
 pub mod config;
-mod context;
 mod control;
-mod declared;
-mod declared_schedules;
-mod error;
-mod executor;
-mod extractor;
+mod declaration;
+mod execution;
 mod fetcher;
-mod finished;
-mod hooks;
-mod hung;
-mod lanes;
-mod layer;
-mod leases;
-mod meters;
-mod missing;
-mod outage;
+mod liveness;
 pub mod outbox;
-mod pace;
-mod parents;
-mod payload_codec;
-mod registrar;
-mod registry;
-mod remote;
-mod renewal;
+mod payload;
 mod report;
-mod schema;
-mod spawn;
-mod state;
 pub mod stock;
-mod submit;
-mod task_fn;
+mod tasks;
 pub mod testing;
-mod undecodable;
-mod uniqueness;
-mod unknown_tasks;
+mod threads;
 mod worker;
 
 /// The types in signatures of this library, so that a program needs no other crate of Jobbers.
@@ -96,22 +68,25 @@ pub use tokio_util::sync::CancellationToken;
 pub use futures_util::{Stream, TryStreamExt};
 
 pub use self::{
+    attempts::state::{MissingState, NeededState},
+    canvas::remote::RemoteTask,
     client::{Client, Flow, Handle, PendingResult, ResultError, RunHandle, Submission, SubmitError},
-    codec::{Decode, Encode, NoParameters, Raw},
     config::Config,
-    context::Context,
-    declared_schedules::InvalidCron,
-    error::{CarriedError, Reason, TaskError},
-    extractor::State,
-    hooks::Hooks,
-    layer::Layer,
-    parents::ParentEnd,
-    payload_codec::{Codec, CodecError, CodecProblem, Codecs, ContentKind},
-    registry::DuplicateTask,
-    remote::RemoteTask,
+    execution::{hooks::Hooks, layer::Layer},
+    payload::{
+        codec::{Codec, CodecError, CodecProblem, Codecs, ContentKind},
+        encoding::{Decode, Encode, NoParameters, Raw},
+    },
     report::{Report, WorkerError},
-    state::{MissingState, NeededState},
-    task_fn::{Answer, AnyTask, BackoffFn, Cron, Start, Submits, TaskCall, TaskFn, TaskFuture},
+    tasks::{
+        context::Context,
+        error::{CarriedError, Reason, TaskError},
+        extractor::State,
+        parents::ParentEnd,
+        registry::DuplicateTask,
+        schedules::InvalidCron,
+        task_fn::{Answer, AnyTask, BackoffFn, Cron, Start, Submits, TaskCall, TaskFn, TaskFuture},
+    },
     worker::Worker,
 };
 
@@ -167,11 +142,15 @@ pub mod macro_support {
     pub use inventory::submit;
 
     pub use crate::{
-        declared::{ConcurrencyKeyOf, Defaults, concurrency_key_of},
-        error::listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
-        registry::{Listed, any_task},
-        schema::{AnySchema, DerivedSchema, SchemaOf},
-        uniqueness::{KeyOf, Uniqueness, key_of_fields, value_of},
+        declaration::{
+            defaults::{ConcurrencyKeyOf, Defaults, concurrency_key_of},
+            schema::{AnySchema, DerivedSchema, SchemaOf},
+            uniqueness::{KeyOf, Uniqueness, key_of_fields, value_of},
+        },
+        tasks::{
+            error::listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
+            registry::{Listed, any_task},
+        },
     };
 }
 

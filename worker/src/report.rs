@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use jobbers_common::engine::Error;
 use jobbers_process::{config::ConfigError, exit, telemetry::TelemetryError};
 
-use crate::{declared_schedules::InvalidCron, registry::DuplicateTask, state::MissingState};
+use crate::{
+    attempts::state::MissingState,
+    tasks::{registry::DuplicateTask, schedules::InvalidCron},
+};
 
 /// What a worker did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

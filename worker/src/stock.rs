@@ -3,7 +3,7 @@
 //! They are `unlisted`: a program that builds on this library does not read files or fail at a client's wish unless it
 //! calls `Worker::tasks(stock::ALL)`. Tasks that read files read only below [`crate::Config::stock_root`].
 
-use crate::task_fn::AnyTask;
+use crate::tasks::task_fn::AnyTask;
 
 mod digest;
 mod echo;

@@ -14,15 +14,16 @@ use tokio::runtime::Handle;
 use tracing::Level;
 
 use crate::{
+    attempts::state::States,
     config::{Args, Config, Unreadable},
     control,
-    hooks::{AllHooks, Hooks},
-    layer::{Layer, Layers},
-    payload_codec::Codecs,
-    registry::Registry,
+    execution::{
+        hooks::{AllHooks, Hooks},
+        layer::{Layer, Layers},
+    },
+    payload::codec::Codecs,
     report::{Report, WorkerError},
-    state::States,
-    task_fn::AnyTask,
+    tasks::{registry::Registry, task_fn::AnyTask},
 };
 
 /// A worker that has not started yet.

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use super::{
-    Chain, Next, Part, ResultOf,
-    graph::{Graph, Mark, Waits},
+use super::{Chain, Next, Part, ResultOf};
+use crate::{
+    client::graph::{Graph, Mark, Waits},
+    payload::encoding::NoParameters,
+    tasks::task_fn::TaskFn,
 };
-use crate::{codec::NoParameters, task_fn::TaskFn};
 
 /// Parts side by side whose results together are a `T`, a tuple of [`ResultOf`].
 #[must_use = "parts are submitted as a part of a chain: `.then(&collect)`"]

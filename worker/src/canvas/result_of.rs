@@ -5,8 +5,11 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::graph::Mark;
-use crate::{codec::Decode, context::Context, error::TaskError, parents::ParentEnd};
+use crate::{
+    client::graph::Mark,
+    payload::encoding::Decode,
+    tasks::{context::Context, error::TaskError, parents::ParentEnd},
+};
 
 /// The result of a task that ran before, as a parameter: its node's name, which the task reads the result by.
 pub struct ResultOf<T> {

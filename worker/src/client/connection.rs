@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use ulid::Generator;
 
 use super::{http::Http, store::Store, submission::Submission};
-use crate::{codec::Raw, payload_codec::Codecs};
+use crate::payload::{codec::Codecs, encoding::Raw};
 
 /// A client that submits tasks. Clones share it.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use jobbers_common::{
     routing::QueueForbidden,
 };
 
-use crate::payload_codec::CodecError;
+use crate::payload::codec::CodecError;
 
 /// HTTP statuses by which a manager, or a proxy before it, says that the same request may succeed later.
 const TRANSIENT: [u16; 4] = [429, 502, 503, 504];

@@ -21,7 +21,7 @@ use super::{
     connection::{Client, Way},
     error::{ResultError, SubmitError},
 };
-use crate::{codec::Decode, payload_codec::ContentKind};
+use crate::payload::{codec::ContentKind, encoding::Decode};
 
 /// An accepted task with a result of type `R`. Clones refer to the same task.
 ///

@@ -26,7 +26,7 @@ use jobbers_common::{
 use serde_json::value::RawValue;
 
 use super::{error::SubmitError, http::Http};
-use crate::payload_codec::{
+use crate::payload::codec::{
     CodecError, Codecs, ContentKind,
     error::{UNDECODABLE, WITHOUT_CODEC, message},
 };

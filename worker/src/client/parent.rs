@@ -3,7 +3,7 @@
 use jobbers_common::label::Labels;
 
 use super::connection::Client;
-use crate::payload_codec::Codecs;
+use crate::payload::codec::Codecs;
 
 /// What a worker's attempts submit by.
 #[derive(Debug)]

@@ -16,9 +16,11 @@ use sha2::{Digest, Sha256};
 
 use super::error::SubmitError;
 use crate::{
-    codec::{Encode, Raw},
-    declared::Declared,
-    uniqueness::{Uniqueness, key_of_parameters},
+    declaration::{
+        defaults::Declared,
+        uniqueness::{Uniqueness, key_of_parameters},
+    },
+    payload::encoding::{Encode, Raw},
 };
 
 mod checked;

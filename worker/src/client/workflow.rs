@@ -29,8 +29,8 @@ use super::{
     store::Store,
 };
 use crate::{
-    canvas::graph::{Graph, Mark, Node},
-    codec::Decode,
+    client::graph::{Graph, Mark, Node},
+    payload::encoding::Decode,
 };
 
 /// Bytes of parameters from which on a workflow is left to the managers.

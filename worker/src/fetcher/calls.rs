@@ -9,7 +9,7 @@ use super::{
     call::{Answer, Ask, Call},
     settling::Settling,
 };
-use crate::attempt::SharedState;
+use crate::attempts::attempt::SharedState;
 
 /// The most calls under way: one at the store while the tasks of the other run.
 const MOST_CALLS: usize = 2;

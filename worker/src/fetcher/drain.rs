@@ -9,7 +9,7 @@ use super::{
     life::{LAST_WORDS, Phase},
     settling::Settling,
 };
-use crate::attempt::Stop;
+use crate::attempts::attempt::Stop;
 
 impl Fetcher {
     /// Stops or resumes claiming, as the operator wishes. Running tasks and the worker continue.

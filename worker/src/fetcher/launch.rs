@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use jobbers_common::{engine::Refusal, limits::MAX_REFUSALS_PER_CLAIM};
 
 use super::{Fetcher, call::Ask, settling::Settling};
-use crate::{blocking_queue::BlockingQueue, claim_planner::Room};
+use crate::{fetcher::claim_planner::Room, threads::queue::BlockingQueue};
 
 impl Fetcher {
     /// Makes the calls that are due.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use jobbers_common::engine::Error;
 
 use super::{Fetcher, call::Call, settling::Settling};
-use crate::outage::blames_a_record;
+use crate::liveness::outage::blames_a_record;
 
 impl Fetcher {
     /// Keeps the settlements of a failed call.

@@ -19,10 +19,12 @@ use super::{
     settling::Settling,
 };
 use crate::{
-    attempt::{Attempt, Stop, Taken},
-    lanes::Job,
-    meters::{self, pair::Pair},
-    task_fn::AnyTask,
+    attempts::{
+        attempt::{Attempt, Stop, Taken},
+        meters::{self, pair::Pair},
+    },
+    execution::lanes::Job,
+    tasks::task_fn::AnyTask,
 };
 
 impl Fetcher {

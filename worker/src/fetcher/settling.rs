@@ -9,7 +9,7 @@ use jobbers_common::{
     task::{ClaimedTask, Fence},
 };
 
-use crate::attempt::Attempt;
+use crate::attempts::attempt::Attempt;
 
 /// The end of an attempt, or a task that is given back without one.
 #[derive(Debug)]

@@ -17,7 +17,10 @@ use std::{
 
 use jobbers_common::limits::MAX_BATCH;
 
-use crate::{attempt::Attempt, blocking_queue::BlockingQueue, lanes::Lanes, pace::Pace, task_fn::AnyTask};
+use crate::{
+    attempts::attempt::Attempt, execution::lanes::Lanes, fetcher::pace::Pace, tasks::task_fn::AnyTask,
+    threads::queue::BlockingQueue,
+};
 
 /// The longest that a task waits for a lane, whatever its lease.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(1);

@@ -26,18 +26,18 @@ use tokio::{
 
 use super::{Fetcher, Parts};
 use crate::{
-    attempt::{SharedState, Stop},
-    blocking::BlockingPool,
-    claim_planner::ClaimPlanner,
-    executor::Tools,
-    hooks::AllHooks,
-    layer::Layers,
-    leases::Leases,
-    meters::Meters,
+    attempts::{
+        attempt::{SharedState, Stop},
+        leases::Leases,
+        meters::Meters,
+        state::States,
+    },
+    execution::{executor::Tools, hooks::AllHooks, layer::Layers},
+    fetcher::claim_planner::ClaimPlanner,
     prelude::*,
-    registry::Registry,
     report::Report,
-    state::States,
+    tasks::registry::Registry,
+    threads::pool::BlockingPool,
 };
 
 const SLOTS: usize = 2;

@@ -8,7 +8,7 @@ use std::{
 use jobbers_common::{engine::Outcome, settling::settle_unknown, worker::RegisteredWorker};
 
 use super::{Fetcher, settling::Settling};
-use crate::unknown_tasks::UnknownTaskAction;
+use crate::fetcher::unknown_tasks::UnknownTaskAction;
 
 impl Fetcher {
     /// Gives back the tasks that this worker does not know: at once if another worker knows them or this one claims no

@@ -13,13 +13,13 @@ use jobbers_common::{
 use serde::Serialize;
 
 use crate::{
-    attempt::{Attempt, SharedState, Taken},
+    attempts::{
+        attempt::{Attempt, SharedState, Taken},
+        state::States,
+    },
     client::{Client, ParentClient},
-    codec::Encode,
-    context::Context,
-    error::TaskError,
-    state::States,
-    task_fn::TaskFn,
+    payload::encoding::Encode,
+    tasks::{context::Context, error::TaskError, task_fn::TaskFn},
 };
 
 /// One attempt of a task's function, for tests of the function alone: its parameters go straight to it, and what its

@@ -19,13 +19,17 @@ use super::{
     faults::{Crash, Faults, LEASE},
 };
 use crate::{
-    attempt::{Attempt, Ended, SharedState, Taken},
+    attempts::{
+        attempt::{Attempt, Ended, SharedState, Taken},
+        state::NeededState,
+    },
     client::{Client, ResultError},
-    codec::Decode,
-    executor::{Handover, Tools, execute},
-    registry::{Registry, name_of},
-    state::NeededState,
-    task_fn::AnyTask,
+    execution::executor::{Handover, Tools, execute},
+    payload::encoding::Decode,
+    tasks::{
+        registry::{Registry, name_of},
+        task_fn::AnyTask,
+    },
 };
 
 /// A store in memory, a clock, and the program's tasks.

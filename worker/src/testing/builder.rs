@@ -16,16 +16,16 @@ use super::{
     faults::{Faults, LEASE},
 };
 use crate::{
-    attempt::SharedState,
-    blocking::BlockingPool,
+    attempts::{attempt::SharedState, state::States},
     client::{Client, ParentClient},
-    executor::Tools,
-    hooks::{AllHooks, Hooks},
-    layer::{Layer, Layers},
-    payload_codec::Codecs,
-    registry::Registry,
-    state::States,
-    task_fn::AnyTask,
+    execution::{
+        executor::Tools,
+        hooks::{AllHooks, Hooks},
+        layer::{Layer, Layers},
+    },
+    payload::codec::Codecs,
+    tasks::{registry::Registry, task_fn::AnyTask},
+    threads::pool::BlockingPool,
 };
 
 /// The time at which the clock starts: 2026-01-01.

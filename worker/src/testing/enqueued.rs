@@ -15,9 +15,11 @@ use jobbers_common::{
 
 use super::{bench::TestBench, error::TestError};
 use crate::{
-    codec::Decode,
-    payload_codec::{Codecs, ContentKind},
-    task_fn::TaskFn,
+    payload::{
+        codec::{Codecs, ContentKind},
+        encoding::Decode,
+    },
+    tasks::task_fn::TaskFn,
 };
 
 /// A task that waits to be run.

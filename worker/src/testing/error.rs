@@ -5,7 +5,7 @@ use jobbers_common::{
     name::{TaskId, TaskName},
 };
 
-use crate::registry::DuplicateTask;
+use crate::tasks::registry::DuplicateTask;
 
 /// More attempts than this in one drain mean that tasks submit each other without end.
 pub(super) const MOST_ATTEMPTS: u64 = 100_000;

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{
-    attempt::{Attempt, Stop},
+    attempts::attempt::{Attempt, Stop},
     client::Client,
-    task_fn::TaskFn,
+    tasks::task_fn::TaskFn,
 };
 
 /// How long a lease of a bench lasts, by its clock: a task whose worker died runs again after this.

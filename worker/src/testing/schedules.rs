@@ -20,8 +20,8 @@ use super::{
     bench::{Drained, TestBench},
     error::{MOST_ATTEMPTS, TestError},
 };
-use crate::{
-    declared_schedules::{put, schedule_of},
+use crate::tasks::{
+    schedules::{put, schedule_of},
     task_fn::{AnyTask, TaskFn},
 };
 

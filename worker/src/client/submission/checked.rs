@@ -17,8 +17,7 @@ use crate::{
         connection::{Client, Way},
         error::SubmitError,
     },
-    codec::Raw,
-    payload_codec::ContentKind,
+    payload::{codec::ContentKind, encoding::Raw},
 };
 
 impl<R> Submission<R> {
