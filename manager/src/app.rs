@@ -28,7 +28,7 @@ use jobbers_process::{
 
 use crate::{
     config::Config as ManagerConfig,
-    dead_letters::holding::DeadLetters,
+    dead_letters::holding::{DeadLetters, KeeperContext},
     doors::{failures::Failures, last_use::LastUse},
     gauges::{Gauges, Observed},
     ids::Ids,
@@ -176,6 +176,28 @@ impl App {
     /// The store's time: ages are computed with the clock that set the times they are counted from.
     pub(crate) async fn now(&self) -> Result<Timestamp, Problem> {
         Ok(self.engine.health().await?.now)
+    }
+}
+
+impl KeeperContext for App {
+    fn letters(&self) -> &DeadLetters {
+        &self.dead_letters
+    }
+
+    fn live(&self) -> &LiveConfig {
+        &self.live
+    }
+
+    fn known(&self) -> &KnownTasks {
+        &self.known
+    }
+
+    fn long_work(&self) -> &LongWork {
+        &self.long_work
+    }
+
+    fn max_payload_bytes(&self) -> usize {
+        self.max_payload_bytes
     }
 }
 

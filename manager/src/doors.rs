@@ -31,14 +31,14 @@ use jobbers_common::{
 };
 
 pub(crate) mod failures;
-mod key_text;
+pub(crate) mod key_text;
 pub(crate) mod last_use;
 mod reach;
 mod requirements;
 pub(crate) mod sessions;
 
 use self::key_text::is_same;
-pub use self::key_text::{KeyText, KeyTextError};
+use self::key_text::{KeyText, KeyTextError};
 use self::sessions::OfPage;
 pub(crate) use self::{
     reach::Reach,

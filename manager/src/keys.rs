@@ -9,7 +9,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 
-use crate::doors::KeyText;
+use crate::doors::key_text::KeyText;
 
 mod bootstrap;
 

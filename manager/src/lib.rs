@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 
 mod api;
 mod app;
+mod archive;
 mod audit;
 mod bridge;
 mod chores;
@@ -38,6 +39,7 @@ mod examples;
 mod extract;
 mod gauges;
 mod guard;
+mod idempotency;
 mod ids;
 pub mod keys;
 mod known_parameters;
@@ -71,8 +73,8 @@ mod workflows;
 pub use audit::command::CommandChange;
 pub use bridge::settings as bridges;
 pub use config::Config;
-pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
-pub use doors::{KeyText, KeyTextError};
+pub use dead_letters::holding::DUTY as DEAD_LETTERS_DUTY;
+pub use doors::key_text::{KeyText, KeyTextError};
 pub use known_tasks::unchecked_parts;
 pub use listeners::{ListenError, Listeners};
 
@@ -135,7 +137,7 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     background.spawn(schedules::run(Arc::clone(&app), config.tick));
     background.spawn(workflows::run(Arc::clone(&app), config.tick));
     background.spawn(keep_fresh(Arc::clone(&app), config.config_refresh));
-    let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
+    let keeping = tokio::spawn(dead_letters::keeper::run(app.clone(), config.tick));
     let bridging = tokio::spawn(bridge::run(Arc::clone(&app), config.bridges.clone()));
     let native = server::serve(
         http,

@@ -28,9 +28,9 @@ use tracing::Instrument;
 
 use crate::{
     app::{App, overloaded},
+    archive,
     audit::{AuditedOperations, Change},
     client_address::ClientAddress,
-    dead_letters,
     doors::{Asked, Doors, KeysNeeded, Pass, is_page, sessions::OfPage},
     guard::{Ambiguous, Guard},
     known_parameters::KnownParameters,
@@ -105,9 +105,9 @@ impl Middleware {
 
     /// The answer of a request's handler.
     async fn handled(&self, route: Option<&str>, request: Request, next: Next) -> Response {
-        let route = route.filter(|route| dead_letters::need_archive(route));
+        let route = route.filter(|route| archive::need_archive(route));
         match route.is_some_and(|route| self.known.has(request.method(), route)) {
-            true => Box::pin(dead_letters::answer(&self.app, request, next)).await,
+            true => Box::pin(archive::answer(&self.app, request, next)).await,
             false => next.run(request).await,
         }
     }
@@ -157,7 +157,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
                 Ok(()) => {
                     let is_of_page = request.extensions().get::<OfPage>().is_some();
                     let headers = request.headers();
-                    let takes_sessions = is_of_page || dead_letters::is_passed_on(headers, route.as_ref());
+                    let takes_sessions = is_of_page || archive::is_passed_on(headers, route.as_ref());
                     let asked = Asked { method: request.method(), headers, takes_sessions };
                     middleware.check(asked, request.uri(), route.as_ref(), client).await
                 }

@@ -14,7 +14,8 @@ use jobbers_common::{audit_log::AuditEntry, limits::MAX_BATCH};
 
 use crate::{
     app::App,
-    dead_letters::{LocalArchive, calls::ask, view},
+    archive::LocalArchive,
+    dead_letters::{calls::ask, view},
     extract::Query,
     problem::{ARCHIVE, problems},
 };

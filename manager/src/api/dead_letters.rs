@@ -26,14 +26,15 @@ use jobbers_common::name::TaskId;
 use super::operations::{self, PATIENCE};
 use crate::{
     app::App,
+    archive::LocalArchive,
     audit::audited::Audited,
     dead_letters::{
-        LocalArchive,
         calls::ask,
         order::Order,
         view::{self, filter_of, selection_of},
     },
     extract::{JsonBytes, Path, Query},
+    idempotency::idempotency_key,
     ids,
     problem::{ARCHIVE, problems},
 };
@@ -154,7 +155,7 @@ pub(crate) async fn resubmit(
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
-    let key = headers.get("idempotency-key").map(super::tasks::submit::idempotency_key).transpose()?;
+    let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
     Ok(key.map(str::to_owned))
 }
 

@@ -19,7 +19,7 @@ use jobbers_common::{access::AccessKey, engine::PutMode, name::KeyId, time::Time
 use crate::{
     app::App,
     audit::audited::Audited,
-    doors::{KeyText, Signer},
+    doors::{Signer, key_text::KeyText},
     extract::{Json, Path, WholeRequest},
     keys::{self, Refusal},
     problem::problems,

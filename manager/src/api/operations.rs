@@ -17,7 +17,8 @@ use jobbers_archive::{Archive, Operation};
 
 use crate::{
     app::App,
-    dead_letters::{LocalArchive, calls::ask, view},
+    archive::LocalArchive,
+    dead_letters::{calls::ask, view},
     extract::{Path, Query},
     problem::{ARCHIVE, problems},
 };

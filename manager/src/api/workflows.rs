@@ -25,9 +25,10 @@ use jobbers_common::{
 };
 
 use crate::{
-    api::tasks::submit::{check_templates, idempotency_key},
+    api::tasks::submit::check_templates,
     app::App,
     extract::{JsonOrMermaid, MERMAID, Path, Query},
+    idempotency::idempotency_key,
     ids,
     long_work::is_long,
     problem::problems,

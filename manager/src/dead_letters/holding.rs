@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use ulid::Ulid;
 
 use super::{meters::LetterMeters, pass_on::KeeperClient, view::problem_of};
-use crate::config::Config;
+use crate::{config::Config, known_tasks::KnownTasks, live_config::LiveConfig, long_work::LongWork};
 
 /// How long the duty is had unless claimed again: a manager that dies is followed by another within this time.
 pub(super) const TTL: Duration = Duration::from_secs(8);
@@ -79,6 +79,20 @@ pub(super) struct AuditLog {
     pub(super) max_entries: Option<u64>,
 }
 
+/// What keeping dead letters, and sending them again, needs of its manager.
+pub(crate) trait KeeperContext: Send + Sync + 'static {
+    /// The dead letters.
+    fn letters(&self) -> &DeadLetters;
+    /// Queues, roles and routing.
+    fn live(&self) -> &LiveConfig;
+    /// The tasks that live workers can run.
+    fn known(&self) -> &KnownTasks;
+    /// Where checks of large parameters are made.
+    fn long_work(&self) -> &LongWork;
+    /// The largest parameters that a task may have.
+    fn max_payload_bytes(&self) -> usize;
+}
+
 /// This manager's part in keeping dead letters.
 #[derive(Debug)]
 pub(crate) struct DeadLetters {
@@ -97,7 +111,7 @@ pub(crate) struct DeadLetters {
     pub(super) holder: HolderId,
     pub(crate) meters: LetterMeters,
     pub(super) keeper: Mutex<Keeper>,
-    pub(super) client: KeeperClient,
+    pub(crate) client: KeeperClient,
     /// While this manager keeps the archive: the other one that was kept before.
     pub(super) before: Mutex<Option<Before>>,
     pub(super) archive: Mutex<Option<Arc<Archive>>>,

@@ -20,10 +20,10 @@ use tokio::task::{self, JoinError, JoinSet};
 
 use super::{
     calls::blocking,
-    holding::{AuditLog, Before, DeadLetters, Keeper, Note, REPORTED_FOR, TTL, Trouble, duty},
+    holding::{AuditLog, Before, DeadLetters, Keeper, KeeperContext, Note, REPORTED_FOR, TTL, Trouble, duty},
     sender,
 };
-use crate::{app::App, audit::outbox};
+use crate::audit::outbox;
 
 /// Letters moved by one call.
 const LETTERS_A_CALL: usize = 250;
@@ -41,30 +41,30 @@ const REST: Duration = Duration::from_secs(30);
 const KEEP_OPERATIONS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Keeps the archive until the manager stops, then gives the duty back.
-pub(crate) async fn run(app: Arc<App>, every: Duration) {
-    let mut rounds = Rounds::new(Arc::clone(&app));
+pub(crate) async fn run(context: Arc<dyn KeeperContext>, every: Duration) {
+    let mut rounds = Rounds::new(Arc::clone(&context));
     let keeping = async {
         loop {
             rounds.round().await;
             let pause = every.mul_f64(rand::random_range(0.75..1.25));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = app.dead_letters.begun.notified() => {}
+                () = context.letters().begun.notified() => {}
                 Some(ended) = rounds.sending.join_next_with_id() => rounds.note_end(ended),
             }
         }
     };
-    app.drain.run_until_cancelled(keeping).await;
+    context.letters().drain.run_until_cancelled(keeping).await;
     rounds.sending.shutdown().await;
-    if app.dead_letters.held().is_some() {
-        *app.dead_letters.keeper.lock() = Keeper::Unknown;
+    if context.letters().held().is_some() {
+        *context.letters().keeper.lock() = Keeper::Unknown;
         // So that another manager takes over at once; otherwise it would wait for the duty's end.
-        app.engine.release_duty(&duty(), &app.dead_letters.holder).await.ok();
+        context.letters().engine.release_duty(&duty(), &context.letters().holder).await.ok();
     }
 }
 
 struct Rounds {
-    app: Arc<App>,
+    context: Arc<dyn KeeperContext>,
     /// Operations that are being carried out, and which task does.
     sending: JoinSet<()>,
     under_way: HashMap<task::Id, String>,
@@ -74,8 +74,8 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(app: Arc<App>) -> Self {
-        Self { app, sending: JoinSet::new(), under_way: HashMap::new(), resting: HashMap::new(), pruned: None }
+    fn new(context: Arc<dyn KeeperContext>) -> Self {
+        Self { context, sending: JoinSet::new(), under_way: HashMap::new(), resting: HashMap::new(), pruned: None }
     }
 
     /// An operation ended: it is done, or its task panicked.
@@ -93,11 +93,11 @@ impl Rounds {
     async fn round(&mut self) {
         let outcome = self.try_round().await;
         self.note_outcome(outcome);
-        self.app.dead_letters.found.notify_waiters();
+        self.context.letters().found.notify_waiters();
     }
 
     fn note_outcome(&self, outcome: Result<(), Trouble>) {
-        let letters = &self.app.dead_letters;
+        let letters = self.context.letters();
         let trouble = match outcome {
             Ok(()) => None,
             // The chores log a store that is down.
@@ -116,13 +116,13 @@ impl Rounds {
     }
 
     async fn try_round(&mut self) -> Result<(), Trouble> {
-        let app = Arc::clone(&self.app);
-        let letters = &app.dead_letters;
+        let context = Arc::clone(&self.context);
+        let letters = context.letters();
         let Some(archive) = open(letters).await? else {
             // A manager without an archive still passes requests on.
             look_for_keeper(letters).await?;
             if matches!(*letters.keeper.lock(), Keeper::Unknown) {
-                outbox::spill(&*app.engine).await?;
+                outbox::spill(&*context.letters().engine).await?;
             }
             return Ok(());
         };
@@ -134,7 +134,9 @@ impl Rounds {
         self.resume(&archive).await?;
         // Before the outbox, because it makes room in a full file.
         self.prune(&archive).await?;
-        let moved = outbox::move_changes(&*app.engine, |entries| put_changes(Arc::clone(&archive), entries)).await;
+        let moved =
+            outbox::move_changes(&*context.letters().engine, |entries| put_changes(Arc::clone(&archive), entries))
+                .await;
         let drained = self.drain_outbox(&archive).await;
         blocking(&archive, |archive| archive.write_back_at_rest(WRITTEN_BACK_AFTER)).await?;
         if drained.is_ok() {
@@ -142,8 +144,8 @@ impl Rounds {
         }
         // A file that can't be written can still be counted, and just then the count matters.
         if letters.meters.are_due() {
-            let now = app.engine.health().await?.now;
-            let config = app.live.current().await?;
+            let now = context.letters().engine.health().await?.now;
+            let config = context.live().current().await?;
             letters.meters.count(&archive, now, config.queues.keys()).await?;
         }
         moved.and(drained)
@@ -158,8 +160,8 @@ impl Rounds {
             if rests || self.under_way.values().any(|other| other == id) {
                 continue;
             }
-            let (app, archive, id) = (Arc::clone(&self.app), Arc::clone(archive), id.clone());
-            let task = self.sending.spawn(async move { sender::carry_out(&app, &archive, operation).await });
+            let (context, archive, id) = (Arc::clone(&self.context), Arc::clone(archive), id.clone());
+            let task = self.sending.spawn(async move { sender::carry_out(&*context, &archive, operation).await });
             self.under_way.insert(task.id(), id);
         }
         Ok(())
@@ -168,7 +170,8 @@ impl Rounds {
     async fn drain_outbox(&self, archive: &Arc<Archive>) -> Result<(), Trouble> {
         let (mut after, mut unreadable) = (0, Vec::new());
         for _ in 0..CALLS_A_TICK {
-            let Outbox { copies, unreadable: more, last } = self.app.engine.dead_letters(after, LETTERS_A_CALL).await?;
+            let Outbox { copies, unreadable: more, last } =
+                self.context.letters().engine.dead_letters(after, LETTERS_A_CALL).await?;
             unreadable.extend(more);
             let Some(last) = last else {
                 self.note_unreadable(unreadable);
@@ -177,11 +180,11 @@ impl Rounds {
             after = last;
             let keys: Vec<DeadKey> = copies.iter().map(DeadTask::key).collect();
             let added = blocking(archive, move |archive| archive.put(&copies)).await?;
-            self.app.engine.forget_dead_letters(&keys).await?;
+            self.context.letters().engine.forget_dead_letters(&keys).await?;
             if added > 0 {
                 tracing::info!(letters = added, "archived dead letters");
             }
-            if !claim(&self.app.dead_letters, archive).await? {
+            if !claim(self.context.letters(), archive).await? {
                 break;
             }
         }
@@ -190,7 +193,7 @@ impl Rounds {
 
     /// Logs copies that can't be read, each once. They stay, because a newer program may read them.
     fn note_unreadable(&self, unreadable: Vec<Unreadable>) {
-        let mut known = self.app.dead_letters.unreadable.lock();
+        let mut known = self.context.letters().unreadable.lock();
         for Unreadable { id, revision, why } in unreadable.iter().filter(|copy| !known.contains(copy)) {
             tracing::error!(task = id, revision, why, "a dead letter in the store can't be read; it stays there");
         }
@@ -201,17 +204,17 @@ impl Rounds {
         if self.pruned.is_some_and(|at| at.elapsed() < PRUNE_EVERY) {
             return Ok(());
         }
-        let now = self.app.engine.health().await?.now;
+        let now = self.context.letters().engine.health().await?.now;
         blocking(archive, move |archive| archive.prune_operations(now.before(KEEP_OPERATIONS))).await?;
-        let (retention, keep) = (self.app.dead_letters.retention, self.app.dead_letters.max_letters);
+        let (retention, keep) = (self.context.letters().retention, self.context.letters().max_letters);
         if retention.is_some() || keep.is_some() {
             let past = retention.map(|age| now.before(age));
             let mut letters = 0;
             loop {
                 let pruned = blocking(archive, move |archive| archive.prune(past, keep, PRUNE_LETTERS)).await?;
-                self.app.dead_letters.meters.deleted(pruned);
+                self.context.letters().meters.deleted(pruned);
                 letters += pruned;
-                if pruned < PRUNE_LETTERS as u64 || !claim(&self.app.dead_letters, archive).await? {
+                if pruned < PRUNE_LETTERS as u64 || !claim(self.context.letters(), archive).await? {
                     break;
                 }
             }
@@ -227,13 +230,13 @@ impl Rounds {
 
 impl Rounds {
     async fn prune_changes(&self, archive: &Arc<Archive>, now: Timestamp) -> Result<(), Trouble> {
-        let AuditLog { retention, max_entries: keep } = self.app.dead_letters.log;
+        let AuditLog { retention, max_entries: keep } = self.context.letters().log;
         let past = retention.map(|age| now.before(age));
         let mut changes = 0;
         loop {
             let pruned = blocking(archive, move |archive| archive.prune_changes(past, keep, PRUNE_LETTERS)).await?;
             changes += pruned;
-            if pruned < PRUNE_LETTERS as u64 || !claim(&self.app.dead_letters, archive).await? {
+            if pruned < PRUNE_LETTERS as u64 || !claim(self.context.letters(), archive).await? {
                 break;
             }
         }

@@ -23,7 +23,7 @@ use super::view::unavailable;
 use crate::client_address::{ClientAddress, FORWARDED_FOR};
 
 /// Marks a request that a manager passed on.
-pub(super) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
+pub(crate) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
 /// Who asks, in words of HTTP.
 const AGENT: &str = concat!("jobbers-manager/", env!("CARGO_PKG_VERSION"));
 
@@ -43,7 +43,7 @@ static ANSWERED: [HeaderName; 5] =
 
 /// The client for the keeper that was asked last, with its address.
 #[derive(Debug, Default)]
-pub(super) struct KeeperClient(Mutex<Option<(String, Client)>>);
+pub(crate) struct KeeperClient(Mutex<Option<(String, Client)>>);
 
 impl KeeperClient {
     fn of(&self, url: &str) -> Result<Client, Error> {
@@ -60,7 +60,7 @@ impl KeeperClient {
     ///
     /// # Errors
     /// [`jobbers_api::problem::Code::ArchiveUnavailable`] without an answer.
-    pub(super) async fn pass_on(&self, url: &str, asked: Parts, body: Bytes) -> Result<Response, Problem> {
+    pub(crate) async fn pass_on(&self, url: &str, asked: Parts, body: Bytes) -> Result<Response, Problem> {
         match self.exchange(url, asked, body).await {
             Ok(answer) => Ok(answer),
             Err(error) => {

@@ -15,10 +15,10 @@ use jobbers_common::{
 
 use super::{
     calls::blocking,
+    holding::KeeperContext,
     meters::{Pair, pair},
     order::{self, Order},
 };
-use crate::app::App;
 
 /// Letters sent by one call.
 const BATCH: usize = 100;
@@ -30,16 +30,16 @@ type Settled = (i64, ItemOutcome, Option<String>);
 
 /// Sends the rest of an operation, and retries transient failures. Returns early if this manager no longer keeps the
 /// archive.
-pub(super) async fn carry_out(app: &App, archive: &Arc<Archive>, operation: RunningOperation) {
+pub(super) async fn carry_out(context: &dyn KeeperContext, archive: &Arc<Archive>, operation: RunningOperation) {
     let RunningOperation { id, request, .. } = operation;
     let order: Option<Order> = serde_json::from_str(&request)
         .inspect_err(|error| tracing::error!(operation = id, %error, "an operation can't be read; cancel it"))
         .ok();
-    let mut cancels = app.dead_letters.cancels.subscribe();
-    while app.dead_letters.held().is_some() {
-        let pause = match advance(app, archive, &id, order.as_ref()).await {
+    let mut cancels = context.letters().cancels.subscribe();
+    while context.letters().held().is_some() {
+        let pause = match advance(context, archive, &id, order.as_ref()).await {
             Ok(Progress::Done) => {
-                app.dead_letters.ended.notify_waiters();
+                context.letters().ended.notify_waiters();
                 return;
             }
             Ok(Progress::Sent(pause)) => pause,
@@ -60,7 +60,7 @@ enum Progress {
 }
 
 async fn advance(
-    app: &App,
+    context: &dyn KeeperContext,
     archive: &Arc<Archive>,
     operation: &str,
     order: Option<&Order>,
@@ -69,7 +69,7 @@ async fn advance(
     if blocking(archive, move |archive| archive.is_cancelled(&id)).await? {
         let id = operation.to_owned();
         blocking(archive, move |archive| archive.free(&id)).await?;
-        finish(app, archive, operation).await?;
+        finish(context, archive, operation).await?;
         tracing::info!(operation, "an operation was cancelled; what it had not sent is dead as before");
         return Ok(Progress::Done);
     }
@@ -78,12 +78,12 @@ async fn advance(
     let (limit, id) = (batch(order.rate), operation.to_owned());
     let pending = blocking(archive, move |archive| archive.pending(&id, limit)).await?;
     if pending.is_empty() {
-        finish(app, archive, operation).await?;
+        finish(context, archive, operation).await?;
         tracing::info!(operation, "sent dead letters again");
         return Ok(Progress::Done);
     }
-    let settled = send(app, order, pending).await?;
-    let (sent, id, now) = (settled.len(), operation.to_owned(), app.engine.health().await?.now);
+    let settled = send(context, order, pending).await?;
+    let (sent, id, now) = (settled.len(), operation.to_owned(), context.letters().engine.health().await?.now);
     blocking(archive, move |archive| archive.settle(&id, &settled, now)).await?;
     Ok(Progress::Sent(order.rate.map_or(Duration::ZERO, |rate| order::pause(rate, sent))))
 }
@@ -94,13 +94,17 @@ fn batch(rate: Option<f64>) -> usize {
     (1..BATCH).find(|size| *size as f64 >= quarter).unwrap_or(BATCH)
 }
 
-async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow::Result<Vec<Settled>> {
+async fn send(
+    context: &dyn KeeperContext,
+    order: &Order,
+    pending: Vec<(i64, DeadTask)>,
+) -> anyhow::Result<Vec<Settled>> {
     let (mut settled, mut places, mut wishes): (Vec<Settled>, Vec<(i64, Pair)>, Vec<Resubmit>) = Default::default();
     // Fresh, once for all of these: an operator who repairs a task's workers sends its letters again the next moment.
-    let known = app.known.fresh().await?;
+    let known = context.known().fresh().await?;
     for (place, dead) in pending {
         let pair = pair(&dead);
-        match order.wish(dead, app.max_payload_bytes, &known, &app.long_work).await {
+        match order.wish(dead, context.max_payload_bytes(), &known, context.long_work()).await {
             Ok(wish) => {
                 places.push((place, pair));
                 wishes.push(wish);
@@ -109,10 +113,10 @@ async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow
         }
     }
     if !wishes.is_empty() {
-        let answers = app.engine.resubmit(wishes).await?;
+        let answers = context.letters().engine.resubmit(wishes).await?;
         for ((place, pair), answer) in places.into_iter().zip(answers) {
             if answer == Resubmitted::Done {
-                app.dead_letters.meters.resubmitted(&pair);
+                context.letters().meters.resubmitted(&pair);
             }
             settled.push(outcome(place, answer));
         }
@@ -135,7 +139,7 @@ fn outcome(place: i64, answer: Resubmitted) -> Settled {
     (place, outcome, detail)
 }
 
-async fn finish(app: &App, archive: &Arc<Archive>, operation: &str) -> anyhow::Result<()> {
+async fn finish(context: &dyn KeeperContext, archive: &Arc<Archive>, operation: &str) -> anyhow::Result<()> {
     let mut from = 0;
     loop {
         let id = operation.to_owned();
@@ -143,10 +147,10 @@ async fn finish(app: &App, archive: &Arc<Archive>, operation: &str) -> anyhow::R
         if keys.is_empty() {
             break;
         }
-        app.engine.forget_receipts(&keys).await?;
+        context.letters().engine.forget_receipts(&keys).await?;
         from = next;
     }
-    let (id, now) = (operation.to_owned(), app.engine.health().await?.now);
+    let (id, now) = (operation.to_owned(), context.letters().engine.health().await?.now);
     blocking(archive, move |archive| archive.finish(&id, now)).await?;
     Ok(())
 }

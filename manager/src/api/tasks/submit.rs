@@ -42,7 +42,8 @@ mod check;
 use self::check::Checker;
 pub(crate) use self::check::check_templates;
 use crate::{
-    app::App, doors::Reach, extract::JsonBytes, ids, long_work::Breaks, meters::Sent, problem::problems, sends::Sends,
+    app::App, doors::Reach, extract::JsonBytes, idempotency::idempotency_key, ids, long_work::Breaks, meters::Sent,
+    problem::problems, sends::Sends,
 };
 
 problems!(SubmitProblems: WITH_BODY, [
@@ -174,14 +175,6 @@ impl<'a> Envelope<'a> {
     fn derived(&self, id: &TaskId) -> bool {
         self.key.is_some_and(|key| (0..MAX_BATCH).any(|index| ids::derived(key, index) == *id))
     }
-}
-
-/// A client's key, if it is one.
-pub(in crate::api) fn idempotency_key(value: &HeaderValue) -> Result<&str> {
-    let visible = value.to_str().ok().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
-    visible.filter(|key| (1..=255).contains(&key.len())).ok_or_else(|| {
-        Problem::new(Code::InvalidParameter, "Idempotency-Key must be 1 to 255 visible ASCII characters")
-    })
 }
 
 fn check_batch(

@@ -19,6 +19,7 @@ use jobbers_process::shutdown::Shutdown;
 use nix::unistd::{Uid, setfsuid};
 
 use super::*;
+use crate::app::App;
 
 #[test]
 fn another_archive_is_told_of_by_all_that_follow_for_a_week() {
@@ -112,7 +113,7 @@ async fn an_archive_that_was_read_only_is_written_once_it_may_be() {
     let app = Arc::new(App::new(&config, engine, String::new(), &Shutdown::new()));
     *app.dead_letters.archive.lock() = Some(Arc::new(open_read_only(&path)));
 
-    let mut rounds = Rounds::new(Arc::clone(&app));
+    let mut rounds = Rounds::new(app.clone());
     rounds.round().await;
     let trouble = app.dead_letters.trouble.lock().clone();
     assert!(trouble.as_ref().is_some_and(Trouble::is_read_only_archive), "{trouble:?}");
