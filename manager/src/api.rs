@@ -11,29 +11,22 @@ use utoipa_axum::{
     routes,
 };
 
-use crate::{app::App, described, examples};
+use crate::{
+    app::App,
+    handlers::{described, examples},
+};
 use jobbers_api::problem::ProblemBody;
 
-mod activity;
-mod audit_log;
+mod access;
 mod boards;
 mod dead_letters;
 mod health;
-mod history;
-mod keys;
 mod leases;
-mod listing;
+mod lists;
 mod metrics;
-mod operations;
-mod pieces;
-mod queue_explain;
 mod queues;
 mod registry;
-mod roles;
-mod routing;
 mod schedules;
-mod search;
-mod session;
 mod store;
 mod tasks;
 mod workers;
@@ -108,18 +101,18 @@ fn of_work() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(dead_letters::list, dead_letters::delete),
         routes!(dead_letters::stats),
         routes!(dead_letters::resubmit),
-        routes!(operations::list),
-        routes!(operations::operation, operations::cancel),
+        routes!(dead_letters::operations::list),
+        routes!(dead_letters::operations::operation, dead_letters::operations::cancel),
         routes!(dead_letters::get),
         routes!(dead_letters::history),
         routes!(tasks::explain::explain),
-        routes!(activity::active_tasks),
-        routes!(activity::scheduled_tasks),
+        routes!(tasks::activity::active_tasks),
+        routes!(tasks::activity::scheduled_tasks),
         routes!(queues::list, queues::create),
         routes!(queues::get, queues::put, queues::delete),
-        routes!(history::all),
-        routes!(history::one),
-        routes!(queue_explain::explain),
+        routes!(queues::history::all),
+        routes!(queues::history::one),
+        routes!(queues::explain::explain),
         routes!(queues::pause),
         routes!(queues::resume),
         routes!(queues::purge),
@@ -129,10 +122,10 @@ fn of_work() -> Vec<UtoipaMethodRouter<Arc<App>>> {
 /// What says who does which work when, who may do what, and whether all is well.
 fn of_arrangement() -> Vec<UtoipaMethodRouter<Arc<App>>> {
     vec![
-        routes!(roles::list, roles::create),
-        routes!(roles::get, roles::put, roles::delete),
-        routes!(roles::refresh),
-        routes!(routing::list, routing::put, routing::delete),
+        routes!(queues::roles::list, queues::roles::create),
+        routes!(queues::roles::get, queues::roles::put, queues::roles::delete),
+        routes!(queues::roles::refresh),
+        routes!(queues::routing::list, queues::routing::put, queues::routing::delete),
         routes!(schedules::list, schedules::create),
         routes!(schedules::get, schedules::put, schedules::delete),
         routes!(schedules::pause),
@@ -157,12 +150,12 @@ fn of_arrangement() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(workers::resume_matching),
         routes!(workers::drain),
         routes!(workers::resume),
-        routes!(keys::list, keys::create),
-        routes!(keys::get, keys::delete),
-        routes!(keys::rotate),
-        routes!(keys::revoke),
-        routes!(audit_log::list),
-        routes!(session::begin, session::end),
+        routes!(access::keys::list, access::keys::create),
+        routes!(access::keys::get, access::keys::delete),
+        routes!(access::keys::rotate),
+        routes!(access::keys::revoke),
+        routes!(access::audit_log::list),
+        routes!(access::session::begin, access::session::end),
         routes!(health::live),
         routes!(health::ready),
         routes!(metrics::metrics),

@@ -28,18 +28,22 @@ use jobbers_process::{
 
 use crate::{
     config::Config as ManagerConfig,
+    credentials::{failures::Failures, last_use::LastUse},
     dead_letters::holding::{DeadLetters, KeeperContext},
-    doors::{failures::Failures, last_use::LastUse},
-    gauges::{Gauges, Observed},
-    ids::Ids,
-    known_tasks::{Known, KnownTasks},
     leases::Leases,
-    listeners::Exposure,
-    live_config::LiveConfig,
+    listening::listeners::Exposure,
     long_work::LongWork,
-    meters::Meters,
-    total_history::TotalHistory,
-    workflows::definitions::Definitions,
+    snapshots::{
+        definitions::Definitions,
+        known_tasks::{Known, KnownTasks},
+        live_config::LiveConfig,
+        total_history::TotalHistory,
+    },
+    submissions::ids::Ids,
+    telemetry::{
+        gauges::{Gauges, Observed},
+        meters::Meters,
+    },
 };
 
 /// What a caller that waits counts, besides its request.

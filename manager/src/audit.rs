@@ -32,18 +32,17 @@ use utoipa::openapi::OpenApi;
 
 use self::{
     audited::{Audited, PassedOn},
-    outbox::{new_id, unknown},
     subject::Subject,
 };
 use crate::{
     app::App,
-    client_address::ClientAddress,
+    dead_letters::changes::{new_id, unknown},
     doors::{Pass, Requirement, methods, requirement, sessions::OfPage},
+    listening::client_address::ClientAddress,
 };
 
 pub(crate) mod audited;
 pub(crate) mod command;
-pub(crate) mod outbox;
 mod subject;
 
 /// How often an outcome is logged again that a store which can't be reached did not take, and the pause before.

@@ -53,13 +53,9 @@ mod intake;
 mod pace;
 mod reply;
 mod request;
-pub mod settings;
 
-use self::{
-    pace::Pace,
-    reply::End,
-    settings::{BridgeSettings, Bridges},
-};
+use self::{pace::Pace, reply::End};
+use crate::config::bridges::{BridgeSettings, Bridges};
 
 /// The pause after a failure of the store.
 const RETRY: Duration = Duration::from_secs(1);

@@ -26,12 +26,13 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::listening::{Door, Ground};
 pub use self::{
+    bridges::Bridges,
     grpc_address::GrpcAddress,
     layer::SetArgs,
     listening::{ClientArgs, Exposed, TlsArgs},
 };
-use crate::bridge::settings::{self as bridges, Bridges};
 
+pub mod bridges;
 mod grpc_address;
 mod layer;
 mod listening;

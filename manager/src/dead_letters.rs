@@ -6,6 +6,7 @@
 //! store's receipts still make each letter arrive once and be sent once.
 
 pub(crate) mod calls;
+pub(crate) mod changes;
 pub(crate) mod finding;
 pub(crate) mod gauges;
 pub(crate) mod holding;

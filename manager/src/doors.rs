@@ -30,21 +30,20 @@ use jobbers_common::{
     time::Timestamp,
 };
 
-pub(crate) mod failures;
-pub(crate) mod key_text;
-pub(crate) mod last_use;
 mod reach;
 mod requirements;
 pub(crate) mod sessions;
 
-use self::key_text::is_same;
-use self::key_text::{KeyText, KeyTextError};
 use self::sessions::OfPage;
 pub(crate) use self::{
     reach::Reach,
     requirements::{Requirement, Requirements, SCHEME, is_page, methods, requirement},
 };
-use crate::{app::App, live_config::LiveConfig};
+use crate::{
+    app::App,
+    credentials::key_text::{KeyText, KeyTextError, is_same},
+    snapshots::live_config::LiveConfig,
+};
 
 /// The doors of one listener.
 #[derive(Debug)]

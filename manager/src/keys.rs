@@ -9,7 +9,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 
-use crate::doors::key_text::KeyText;
+use crate::credentials::key_text::KeyText;
 
 mod bootstrap;
 

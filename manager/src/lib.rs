@@ -4,7 +4,7 @@
 //! queues, roles and routing.
 //! It reads and writes the JSON of the API ([`jobbers_api`]); the store sees tasks, never requests. Beside its requests it ticks:
 //! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way; it fires
-//! schedules ([`schedules`]), moves workflows on ([`workflows`]) and serves groups of boards ([`bridge`]).
+//! schedules ([`ticks::schedules`]), moves workflows on ([`ticks::workflows`]) and serves groups of boards ([`bridge`]).
 //!
 //! It holds no state that matters but the archive of dead letters ([`dead_letters`]), which one manager keeps at a time:
 //! any number of managers run side by side on one store, and none is needed alive. It runs no tasks.
@@ -25,60 +25,38 @@ use tokio::task::JoinSet;
 
 mod api;
 mod app;
-mod archive;
 mod audit;
 mod bridge;
-mod chores;
-mod client_address;
 pub mod config;
+mod credentials;
 mod dead_letters;
-mod described;
 mod doors;
-mod etag;
-mod examples;
-mod extract;
-mod gauges;
-mod guard;
-mod idempotency;
-mod ids;
+mod front;
+mod handlers;
 pub mod keys;
-mod known_parameters;
-mod known_tasks;
 mod leases;
-mod listeners;
-mod live_config;
-mod live_pages;
+mod listening;
 mod long_work;
-mod meters;
-mod middleware;
 #[cfg(feature = "pages")]
 mod pages;
 #[cfg(not(feature = "pages"))]
 #[path = "pages/absent.rs"]
 mod pages;
-mod parameter_schema;
-mod problem;
 pub mod program;
-mod router;
-mod schedules;
-mod sends;
-mod server;
-mod swagger_ui;
-mod taskstore;
+mod snapshots;
+mod submissions;
+mod telemetry;
 mod ticker;
-mod total_history;
-mod version;
-mod workflows;
+mod ticks;
 
 pub use audit::command::CommandChange;
-pub use bridge::settings as bridges;
-pub use config::Config;
+pub use config::{Config, bridges};
+pub use credentials::key_text::{KeyText, KeyTextError};
 pub use dead_letters::holding::DUTY as DEAD_LETTERS_DUTY;
-pub use doors::key_text::{KeyText, KeyTextError};
-pub use known_tasks::unchecked_parts;
-pub use listeners::{ListenError, Listeners};
+pub use listening::listeners::{ListenError, Listeners};
+pub use snapshots::known_tasks::unchecked_parts;
 
-use crate::{app::App, server::Routes};
+use crate::{app::App, listening::server::Routes};
 
 /// How often the workers are read again: what they can run is known within this time.
 const KNOWN_TASKS_REFRESH: Duration = Duration::from_millis(800);
@@ -128,20 +106,20 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
         tracing::warn!("{warning}");
     }
     let observed: Weak<App> = Arc::downgrade(&app);
-    let observed: Weak<dyn gauges::Observed> = observed;
-    gauges::observe(&observed, &opentelemetry::global::meter(SCOPE));
+    let observed: Weak<dyn telemetry::gauges::Observed> = observed;
+    telemetry::gauges::observe(&observed, &opentelemetry::global::meter(SCOPE));
     dead_letters::gauges::observe(&app.dead_letters, &opentelemetry::global::meter(SCOPE));
-    let guard = guard::Guard::new(&config, address);
+    let guard = listening::guard::Guard::new(&config, address);
     let mut background = JoinSet::new();
-    background.spawn(chores::run(Arc::clone(&app), config.tick));
-    background.spawn(schedules::run(Arc::clone(&app), config.tick));
-    background.spawn(workflows::run(Arc::clone(&app), config.tick));
+    background.spawn(ticks::chores::run(Arc::clone(&app), config.tick));
+    background.spawn(ticks::schedules::run(Arc::clone(&app), config.tick));
+    background.spawn(ticks::workflows::run(Arc::clone(&app), config.tick));
     background.spawn(keep_fresh(Arc::clone(&app), config.config_refresh));
     let keeping = tokio::spawn(dead_letters::keeper::run(app.clone(), config.tick));
     let bridging = tokio::spawn(bridge::run(Arc::clone(&app), config.bridges.clone()));
-    let native = server::serve(
+    let native = listening::server::serve(
         http,
-        Routes::versioned(router::router(Arc::clone(&app), guard)),
+        Routes::versioned(front::router::router(Arc::clone(&app), guard)),
         &config,
         &app.memory,
         &shutdown,
@@ -176,9 +154,9 @@ async fn serve_taskstore(listener: Option<Listener>, app: &Arc<App>, config: &Co
     let Some(listener) = listener else { return };
     let address = listener.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
-    let guard = guard::Guard::new(config, address);
-    let routes = Routes::plain(router::taskstore(app, guard, config.taskstore_unit));
-    server::serve(listener, routes, config, &app.memory, shutdown).await;
+    let guard = listening::guard::Guard::new(config, address);
+    let routes = Routes::plain(front::router::taskstore(app, guard, config.taskstore_unit));
+    listening::server::serve(listener, routes, config, &app.memory, shutdown).await;
 }
 
 /// Answers MassTasker's clients, if they have a port.

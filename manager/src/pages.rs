@@ -9,7 +9,7 @@
 //! directly below `/ui`, and names are in the query (`/ui/task?id=a/b`): all links are relative, so a proxy may serve the
 //! manager below any path.
 //!
-//! An action is a `POST`, answered with a redirect to a page that says what was done. [`crate::guard`] refuses it when a
+//! An action is a `POST`, answered with a redirect to a page that says what was done. [`crate::listening::guard`] refuses it when a
 //! page of another site sends it, and [`sign_in`] without the token of its session.
 //!
 //! Start reading at [`frame`], then [`overview`].
@@ -24,35 +24,17 @@ use axum::{
     routing::{get, post},
 };
 
-mod ask;
-mod audit;
-mod board_task;
+mod access;
 mod boards;
-mod chart;
-mod done;
+mod elements;
 mod errors;
-mod frame;
-mod graph;
-mod keys;
-mod letter;
-mod letters;
 mod manager;
-mod needs;
 mod overview;
-mod payload;
-mod queue;
 mod queues;
-mod ready;
-mod schedule_edit;
 mod schedules;
-mod shared;
-mod sign_in;
+mod session;
 mod store;
-mod submit;
-mod task;
 mod tasks;
-mod token;
-mod words;
 mod workers;
 mod workflows;
 
@@ -65,36 +47,36 @@ const KEPT: &str = "public, max-age=86400";
 /// The pages. `api` is the whole API of this manager, with its checks.
 pub(crate) fn routes(api: Router) -> Router {
     Router::new()
-        .route("/sign-out", post(sign_in::end))
+        .route("/sign-out", post(access::sign_in::end))
         .route("/", get(async || Redirect::temporary("ui/")))
         .route("/ui", get(async || Redirect::temporary("ui/")))
         .route("/ui/", get(overview::show))
         .route("/ui/queues", get(queues::show))
-        .route("/ui/queue", get(queue::show).post(queue::change))
+        .route("/ui/queue", get(queues::queue::show).post(queues::queue::change))
         .route("/ui/tasks", get(tasks::show).post(tasks::change))
-        .route("/ui/task", get(task::show).post(task::change))
-        .route("/ui/letters", get(letters::show).post(letters::change))
-        .route("/ui/letter", get(letter::show).post(letter::change))
-        .route("/ui/operation", get(letter::operation).post(letter::stop))
+        .route("/ui/task", get(tasks::task::show).post(tasks::task::change))
+        .route("/ui/letters", get(tasks::letters::show).post(tasks::letters::change))
+        .route("/ui/letter", get(tasks::letter::show).post(tasks::letter::change))
+        .route("/ui/operation", get(tasks::letter::operation).post(tasks::letter::stop))
         .route("/ui/workers", get(workers::list).post(workers::change))
         .route("/ui/worker", get(workers::show).post(workers::change_one))
         .route("/ui/schedules", get(schedules::list))
         .route("/ui/schedule", get(schedules::show).post(schedules::change))
         .route("/ui/workflows", get(workflows::list))
         .route("/ui/workflow", get(workflows::show).post(workflows::change))
-        .route("/ui/submit", get(submit::show).post(submit::submit))
+        .route("/ui/submit", get(tasks::submit::show).post(tasks::submit::submit))
         .route("/ui/boards", get(boards::list))
         .route("/ui/board", get(boards::show).post(boards::change))
-        .route("/ui/board-task", get(board_task::show).post(board_task::change))
+        .route("/ui/board-task", get(boards::task::show).post(boards::task::change))
         .route("/ui/store", get(store::show).post(store::change))
-        .route("/ui/keys", get(keys::list).post(keys::issue))
-        .route("/ui/key", get(keys::show).post(keys::change))
-        .route("/ui/audit", get(audit::list))
+        .route("/ui/keys", get(access::keys::list).post(access::keys::issue))
+        .route("/ui/key", get(access::keys::show).post(access::keys::change))
+        .route("/ui/audit", get(access::audit::list))
         .route("/ui/manager", get(manager::show))
-        .route("/ui/download", get(payload::download))
-        .layer(from_fn(sign_in::around))
-        .layer(from_fn_with_state(Arc::<shared::Shared>::default(), shared::around))
-        .route("/sign-in", get(sign_in::show).post(sign_in::begin))
+        .route("/ui/download", get(elements::payload::download))
+        .layer(from_fn(access::sign_in::around))
+        .layer(from_fn_with_state(Arc::<session::shared::Shared>::default(), session::shared::around))
+        .route("/sign-in", get(access::sign_in::show).post(access::sign_in::begin))
         .route("/ui/style.css", get(async || asset("text/css; charset=utf-8", STYLE)))
         .route("/ui/live.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))
         .route("/problems", get(errors::list))

@@ -32,8 +32,10 @@ use jobbers_common::{
 use crate::{
     app::App,
     audit::audited::Audited,
-    extract::{Path, Query},
-    problem::problems,
+    handlers::{
+        extract::{Path, Query},
+        problem::problems,
+    },
 };
 
 /// The owner of what an operator changes.

@@ -2,6 +2,8 @@
 //!
 //! The manager that keeps the archive answers; any other one passes the request on to it ([`crate::dead_letters`]).
 
+pub(super) mod operations;
+
 use std::{sync::Arc, time::Duration};
 
 use axum::{
@@ -23,20 +25,22 @@ use jobbers_api::{
 use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};
 use jobbers_common::name::TaskId;
 
-use super::operations::{self, PATIENCE};
+use self::operations::PATIENCE;
 use crate::{
     app::App,
-    archive::LocalArchive,
     audit::audited::Audited,
     dead_letters::{
         calls::ask,
         order::Order,
         view::{self, filter_of, selection_of},
     },
-    extract::{JsonBytes, Path, Query},
-    idempotency::idempotency_key,
-    ids,
-    problem::{ARCHIVE, problems},
+    handlers::{
+        archive::LocalArchive,
+        extract::{JsonBytes, Path, Query},
+        idempotency::idempotency_key,
+        problem::{ARCHIVE, problems},
+    },
+    submissions::ids,
 };
 
 problems!(LookProblems: ARCHIVE);

@@ -16,9 +16,9 @@ use jobbers_common::engine::Error;
 
 use crate::{
     app::App,
-    audit::outbox,
+    dead_letters::changes,
     doors::{KeysNeeded, Visitor, sessions::OfPage},
-    problem::problems,
+    handlers::problem::problems,
 };
 
 /// A probe needs an answer now; a store that is slower than this is as good as down.
@@ -70,7 +70,7 @@ pub(crate) async fn ready(
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
     health.warnings.extend(health.tombstones.warning(health.now));
     health.warnings.extend(app.listener_warnings());
-    health.warnings.extend(outbox::warning(&*app.engine).await);
+    health.warnings.extend(changes::warning(&*app.engine).await);
     let visitor = Visitor::of(&app, &headers, needed.map(|Extension(needed)| needed), page.map(|Extension(page)| page));
     let signed_in_as = match visitor.await? {
         Visitor::Stranger => return Ok(Json(ReadyView::without_details()).into_response()),

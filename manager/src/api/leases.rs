@@ -39,13 +39,15 @@ use jobbers_common::{
 };
 
 use crate::{
-    api::listing,
+    api::lists::listing,
     app::App,
     doors::Reach,
-    extract::{Json, JsonBytes},
+    handlers::{
+        extract::{Json, JsonBytes},
+        problem::problems,
+    },
     leases::{Undelivered, http_workers::Claimant},
-    problem::problems,
-    server::Caller,
+    listening::server::Caller,
 };
 
 use self::ending::Returned;

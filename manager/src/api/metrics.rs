@@ -7,7 +7,7 @@ use axum::{
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_process::telemetry::{TEXT_FORMAT, exposition};
 
-use crate::problem::problems;
+use crate::handlers::problem::problems;
 
 problems!(MetricsProblems: []);
 

@@ -1,5 +1,10 @@
 //! `/queues`: create, get, change, pause, purge, delete.
 
+pub(super) mod explain;
+pub(super) mod history;
+pub(super) mod roles;
+pub(super) mod routing;
+
 use std::sync::Arc;
 
 use axum::{
@@ -22,9 +27,11 @@ use jobbers_common::{
 use crate::{
     app::App,
     audit::audited::Audited,
-    etag::{self, Condition},
-    extract::{Json, Path, Query},
-    problem::problems,
+    handlers::{
+        etag::{self, Condition},
+        extract::{Json, Path, Query},
+        problem::problems,
+    },
 };
 
 /// Most calls of the store for one purge or deletion: 100,000 tasks.

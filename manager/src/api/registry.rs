@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{extract::State, response::Response};
 use jobbers_api::{problem::Result, registry::RegistryView};
 
-use crate::{api::pieces, app::App, problem::problems};
+use crate::{api::lists::pieces, app::App, handlers::problem::problems};
 
 problems!(RegistryProblems:);
 

@@ -28,10 +28,12 @@ use crate::{
     api::{tasks::submit::check_templates, workflows::read_graph},
     app::App,
     audit::audited::Audited,
-    etag::{self, Condition},
-    extract::{JsonBytes, Path, Query},
-    problem::problems,
-    schedules::{self, Started},
+    handlers::{
+        etag::{self, Condition},
+        extract::{JsonBytes, Path, Query},
+        problem::problems,
+    },
+    ticks::schedules::{self, Started},
 };
 
 /// How often a change is made again because another came between, such as a slot that was fired.

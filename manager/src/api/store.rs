@@ -15,7 +15,11 @@ use jobbers_common::{
     limits::MAX_BATCH,
 };
 
-use crate::{app::App, audit::audited::Audited, extract::Query, problem::problems};
+use crate::{
+    app::App,
+    audit::audited::Audited,
+    handlers::{extract::Query, problem::problems},
+};
 
 /// How long a request looks. The piece that has begun by then is looked at to its end.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,5 +1,6 @@
 //! Tasks: submit, get, list, cancel, add dependencies.
 
+pub(super) mod activity;
 pub(super) mod cancel;
 pub(super) mod delete;
 pub(super) mod dependencies;

@@ -13,11 +13,13 @@ use jobbers_api::{
 use jobbers_common::{engine::Error, name::WorkerId, queue::Config, worker::RegisteredWorker};
 
 use crate::{
-    api::pieces,
+    api::lists::pieces,
     app::App,
     audit::audited::Audited,
-    extract::{Json, Path},
-    problem::problems,
+    handlers::{
+        extract::{Json, Path},
+        problem::problems,
+    },
 };
 
 problems!(ListProblems:);

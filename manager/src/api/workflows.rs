@@ -27,12 +27,14 @@ use jobbers_common::{
 use crate::{
     api::tasks::submit::check_templates,
     app::App,
-    extract::{JsonOrMermaid, MERMAID, Path, Query},
-    idempotency::idempotency_key,
-    ids,
+    handlers::{
+        extract::{JsonOrMermaid, MERMAID, Path, Query},
+        idempotency::idempotency_key,
+        problem::problems,
+    },
     long_work::is_long,
-    problem::problems,
-    workflows::{self, Which},
+    submissions::ids,
+    ticks::workflows::{self, Which},
 };
 
 /// From how many nodes on a graph may take some milliseconds.

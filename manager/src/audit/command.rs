@@ -6,7 +6,7 @@ use jobbers_common::{
     name::ChangeId,
 };
 
-use super::outbox::new_id;
+use crate::dead_letters::changes::new_id;
 
 /// A change by a command, which is logged and under way. If its process dies, its outcome is unknown.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ use super::{
     reply::{End, outcome},
     request::{Mark, mark, native_id, template, with_label},
 };
-use crate::{api::check_templates, meters::Sent, sends::Sends, ticker::is_trouble};
+use crate::{api::check_templates, submissions::sends::Sends, telemetry::meters::Sent, ticker::is_trouble};
 
 /// A task of the board, and what is to be done with it.
 #[derive(Debug)]

@@ -13,10 +13,8 @@ use jobbers_common::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{
-    request::{LABEL, first_revision},
-    settings::{BridgeSettings, FrontBoard},
-};
+use super::request::{LABEL, first_revision};
+use crate::config::bridges::{BridgeSettings, FrontBoard};
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]

@@ -25,10 +25,8 @@ use jobbers_process::shutdown::Shutdown;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{
-    settings::{FrontBoard, PayloadForm},
-    *,
-};
+use super::*;
+use crate::config::bridges::{FrontBoard, PayloadForm};
 
 const LEASE: Duration = Duration::from_secs(10);
 

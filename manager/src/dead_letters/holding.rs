@@ -20,7 +20,11 @@ use tokio_util::sync::CancellationToken;
 use ulid::Ulid;
 
 use super::{meters::LetterMeters, pass_on::KeeperClient, view::problem_of};
-use crate::{config::Config, known_tasks::KnownTasks, live_config::LiveConfig, long_work::LongWork};
+use crate::{
+    config::Config,
+    long_work::LongWork,
+    snapshots::{known_tasks::KnownTasks, live_config::LiveConfig},
+};
 
 /// How long the duty is had unless claimed again: a manager that dies is followed by another within this time.
 pub(super) const TTL: Duration = Duration::from_secs(8);

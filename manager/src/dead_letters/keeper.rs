@@ -23,7 +23,7 @@ use super::{
     holding::{AuditLog, Before, DeadLetters, Keeper, KeeperContext, Note, REPORTED_FOR, TTL, Trouble, duty},
     sender,
 };
-use crate::audit::outbox;
+use crate::dead_letters::changes;
 
 /// Letters moved by one call.
 const LETTERS_A_CALL: usize = 250;
@@ -122,7 +122,7 @@ impl Rounds {
             // A manager without an archive still passes requests on.
             look_for_keeper(letters).await?;
             if matches!(*letters.keeper.lock(), Keeper::Unknown) {
-                outbox::spill(&*context.letters().engine).await?;
+                changes::spill(&*context.letters().engine).await?;
             }
             return Ok(());
         };
@@ -135,7 +135,7 @@ impl Rounds {
         // Before the outbox, because it makes room in a full file.
         self.prune(&archive).await?;
         let moved =
-            outbox::move_changes(&*context.letters().engine, |entries| put_changes(Arc::clone(&archive), entries))
+            changes::move_changes(&*context.letters().engine, |entries| put_changes(Arc::clone(&archive), entries))
                 .await;
         let drained = self.drain_outbox(&archive).await;
         blocking(&archive, |archive| archive.write_back_at_rest(WRITTEN_BACK_AFTER)).await?;

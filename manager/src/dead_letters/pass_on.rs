@@ -20,7 +20,7 @@ use jobbers_common::limits::MAX_WAIT;
 use parking_lot::Mutex;
 
 use super::view::unavailable;
-use crate::client_address::{ClientAddress, FORWARDED_FOR};
+use crate::listening::client_address::{ClientAddress, FORWARDED_FOR};
 
 /// Marks a request that a manager passed on.
 pub(crate) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");

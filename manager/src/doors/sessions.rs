@@ -18,7 +18,7 @@ use jobbers_common::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::key_text::{KeyText, is_same, random_text};
+use crate::credentials::key_text::{KeyText, is_same, random_text};
 
 /// How long a session lasts.
 pub(crate) const LASTS: Duration = Duration::from_hours(12);

@@ -13,7 +13,7 @@ use jobbers_process::client_key;
 use super::issued_with;
 use crate::{
     audit::command::CommandChange,
-    doors::key_text::{KeyText, KeyTextError},
+    credentials::key_text::{KeyText, KeyTextError},
 };
 
 /// Who creates it, in the list of keys and in the audit log.

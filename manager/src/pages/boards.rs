@@ -1,6 +1,8 @@
 //! Boards: what clients of MassTasker and TaskStore keep now, by group; and one group with its tasks, which may be deleted
 //! as a whole.
 
+pub(super) mod task;
+
 use axum::http::Method;
 use jobbers_api::{
     board::{BoardListView, BoardTaskListView, BoardTaskView, GroupListView, Nanoseconds, cursor_of_group, group_of},
@@ -13,10 +15,12 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ask::{Api, Form, Query, Refusal},
-    done::{Did, back},
-    frame::{Answered, Screen, action, button},
-    words::{Tone, line, many, number, shell, state, to, when},
+    elements::{
+        done::{Did, back},
+        frame::{Answered, Screen, action, button},
+        words::{Tone, line, many, number, shell, state, to, when},
+    },
+    session::ask::{Api, Form, Query, Refusal},
 };
 
 /// How many boards, groups or tasks are on a page.

@@ -8,7 +8,7 @@ use axum::{
 use jobbers_api::problem::{Code, Problem};
 use maud::{Markup, html};
 
-use super::{
+use super::elements::{
     frame::{Frame, whole},
     words::prose,
 };

@@ -4,9 +4,11 @@ use jobbers_api::role::RoleListView;
 use maud::{Markup, html};
 
 use super::{
-    ask::Refusal,
-    frame::{Answered, Screen, missing},
-    words::{number, prose, queue, seconds, text},
+    elements::{
+        frame::{Answered, Screen, missing},
+        words::{number, prose, queue, seconds, text},
+    },
+    session::ask::Refusal,
 };
 
 /// `GET /ui/manager`.

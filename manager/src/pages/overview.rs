@@ -14,12 +14,16 @@ use jobbers_common::lifecycle::Status;
 use maud::{Markup, html};
 
 use super::{
-    ask::Refusal,
-    chart,
-    frame::{Answered, Screen, missing},
-    needs::{self, count},
-    queues::{self, LATER},
-    words::{self, figure_of, line, many, number, queue, status, task, to, when_if},
+    elements::{
+        chart,
+        frame::{Answered, Screen, missing},
+        words::{self, figure_of, line, many, number, queue, status, task, to, when_if},
+    },
+    queues::{
+        self, LATER,
+        needs::{self, count},
+    },
+    session::ask::Refusal,
 };
 
 /// How many queues the figures and the needs are taken from: one page of the API.

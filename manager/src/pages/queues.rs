@@ -1,15 +1,20 @@
 //! The queues, in pages.
 
+pub(super) mod needs;
+pub(super) mod queue;
+
 use jobbers_api::queue::{QueueListView, QueueView};
 use jobbers_common::lifecycle::Status;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
-    ask::Query,
-    frame::{Answered, Screen},
-    needs::{count, is_at_limit},
-    words::{Tone, cell, number, queue, seconds, state, to},
+    elements::{
+        frame::{Answered, Screen},
+        words::{Tone, cell, number, queue, seconds, state, to},
+    },
+    queues::needs::{count, is_at_limit},
+    session::ask::Query,
 };
 
 /// How many are on a page.

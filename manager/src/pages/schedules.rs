@@ -1,5 +1,7 @@
 //! Schedules: when each fires next, how its last run ended; pause, resume, run now, edit.
 
+mod edit;
+
 use axum::http::Method;
 use jobbers_api::{
     path::path,
@@ -10,12 +12,14 @@ use jobbers_api::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use self::edit::Edited;
 use super::{
-    ask::{Api, Form, Query, Refusal},
-    done::{Did, back},
-    frame::{Answered, Screen, action, button, missing},
-    schedule_edit::{self, Edited},
-    words::{Tone, figure, line, number, queue, shell, state, status, task, to, when, when_if},
+    elements::{
+        done::{Did, back},
+        frame::{Answered, Screen, action, button, missing},
+        words::{Tone, figure, line, number, queue, shell, state, status, task, to, when, when_if},
+    },
+    session::ask::{Api, Form, Query, Refusal},
 };
 
 /// How many are on a page.
@@ -201,7 +205,7 @@ fn actions(one: &ScheduleView) -> Markup {
             (action("Run now", &run, &button("run", "Run it", false)))
             @if one.paused { (action("Resume", &resume, &button("resume", "Resume", false))) }
             @else { (action("Pause", &pause, &button("pause", "Pause", false))) }
-            (schedule_edit::form(one))
+            (edit::form(one))
         }
     }
 }
@@ -228,7 +232,7 @@ pub(super) async fn change(
         Change::Resume => {
             api.call::<ScheduleView>(Method::POST, &verb("resume")).await.map(|_| Did::ScheduleResumed)?
         }
-        Change::Edit(edited) => schedule_edit::edit(&api, &name, edited).await.map(|()| Did::ScheduleEdited)?,
+        Change::Edit(edited) => edit::edit(&api, &name, edited).await.map(|()| Did::ScheduleEdited)?,
     };
     Ok(back("schedule", Some(("name", &name)), did, None))
 }

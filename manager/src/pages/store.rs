@@ -8,10 +8,12 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ask::{Api, Form, Query},
-    done::{Did, back},
-    frame::{Answered, Screen, action, button},
-    words::{Tone, line, many, number, shell, state, text, to},
+    elements::{
+        done::{Did, back},
+        frame::{Answered, Screen, action, button},
+        words::{Tone, line, many, number, shell, state, text, to},
+    },
+    session::ask::{Api, Form, Query},
 };
 
 /// How many parts of a store one press of the button repairs, of five seconds each.

@@ -1,5 +1,10 @@
 //! Tasks by what the address asks for, in pages; and what is done with those that are chosen, or with all that match.
 
+pub(super) mod letter;
+pub(super) mod letters;
+pub(super) mod submit;
+pub(super) mod task;
+
 use std::collections::BTreeMap;
 
 use axum::http::Method;
@@ -17,10 +22,12 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ask::{Api, Form, Query, Refusal},
-    done::{Did, back},
-    frame::{Answered, Screen, action, button, missing, post_form},
-    words::{line, many, number, queue, shell, status, task, text, to, when, when_if},
+    elements::{
+        done::{Did, back},
+        frame::{Answered, Screen, action, button, missing, post_form},
+        words::{line, many, number, queue, shell, status, task, text, to, when, when_if},
+    },
+    session::ask::{Api, Form, Query, Refusal},
 };
 
 /// How many are on a page.

@@ -11,10 +11,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
-    ask::{Api, Form, Query, Refusal},
-    done::{Did, back},
-    frame::{Answered, Screen, action, button, missing},
-    words::{Tone, figure, line, number, queue, shell, state, task, to, when, when_if},
+    elements::{
+        done::{Did, back},
+        frame::{Answered, Screen, action, button, missing},
+        words::{Tone, figure, line, number, queue, shell, state, task, to, when, when_if},
+    },
+    session::ask::{Api, Form, Query, Refusal},
 };
 
 /// How many workers a page lists, and how many tasks of one.

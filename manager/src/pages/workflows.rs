@@ -10,11 +10,13 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ask::{Api, Form, Query},
-    done::{Did, back},
-    frame::{Answered, Screen, action, button},
-    graph,
-    words::{Tone, figure, line, many, number, shell, state, status, task, to, when, when_if},
+    elements::{
+        done::{Did, back},
+        frame::{Answered, Screen, action, button},
+        graph,
+        words::{Tone, figure, line, many, number, shell, state, status, task, to, when, when_if},
+    },
+    session::ask::{Api, Form, Query},
 };
 
 /// How many are on a page.

@@ -418,7 +418,7 @@ async fn every_example_is_taken_by_a_running_manager() {
     if std::env::var_os("JOBBERS_WRITE_EXAMPLES").is_some() {
         let answers: BTreeMap<_, _> = answers.iter().map(|(id, (_, answer))| (id, answer)).collect();
         let text = serde_json::to_string_pretty(&answers).unwrap() + "\n";
-        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/examples/answers.json"), text).unwrap();
+        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/handlers/examples/answers.json"), text).unwrap();
         return;
     }
     let stale: Vec<&String> = answers.iter().filter(|(_, (is_shown, _))| !is_shown).map(|(id, _)| id).collect();

@@ -170,7 +170,7 @@ fn what_may_open_files_is_there() {
 }
 
 /// Where the manager may read a whole body: both leave the threads that serve other requests when it is long.
-const MAY_DECODE: &[&str] = &["manager/src/extract.rs", "manager/src/api/tasks/submit.rs"];
+const MAY_DECODE: &[&str] = &["manager/src/handlers/extract.rs", "manager/src/api/tasks/submit.rs"];
 
 #[test]
 fn the_manager_reads_bodies_where_long_ones_delay_no_other_request() {

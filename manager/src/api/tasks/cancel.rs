@@ -20,11 +20,13 @@ use jobbers_common::{
 };
 
 use crate::{
-    api::listing,
+    api::lists::listing,
     app::App,
     audit::audited::Audited,
-    extract::{Json, Path},
-    problem::problems,
+    handlers::{
+        extract::{Json, Path},
+        problem::problems,
+    },
 };
 
 problems!(CancelOneProblems: [Code::UnknownTask, Code::TaskOver]);

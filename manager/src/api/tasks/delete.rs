@@ -10,7 +10,11 @@ use jobbers_api::{
 };
 use jobbers_common::limits::MAX_BATCH;
 
-use crate::{app::App, audit::audited::Audited, extract::Json, problem::problems};
+use crate::{
+    app::App,
+    audit::audited::Audited,
+    handlers::{extract::Json, problem::problems},
+};
 
 problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
 

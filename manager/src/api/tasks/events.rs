@@ -23,7 +23,10 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::show::missing;
-use crate::{app::App, extract::Path, problem::problems};
+use crate::{
+    app::App,
+    handlers::{extract::Path, problem::problems},
+};
 
 problems!(EventsProblems: [Code::UnknownTask, Code::Gone, Code::Overloaded]);
 

@@ -35,7 +35,10 @@ use self::{
     holders::{NAMED, started},
     workers::{able_workers, earlier_queues, free_workers, held_threads, no_free_thread, per_worker_reason, running},
 };
-use crate::{app::App, extract::Path, problem::problems};
+use crate::{
+    app::App,
+    handlers::{extract::Path, problem::problems},
+};
 
 problems!(ExplainProblems: [Code::UnknownTask]);
 

@@ -19,7 +19,7 @@ use jobbers_common::task::Task;
 use jobbers_process::server::memory::Kind;
 
 use crate::{
-    api::search::{End, Walk},
+    api::lists::search::{End, Walk},
     app::App,
 };
 

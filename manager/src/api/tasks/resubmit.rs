@@ -23,8 +23,10 @@ use crate::{
     api::dead_letters::begin,
     app::App,
     dead_letters::{calls::ask, finding::held_up_to_date, order::Order},
-    extract::{Path, Query, WholeRequest},
-    problem::{ARCHIVE, problems},
+    handlers::{
+        extract::{Path, Query, WholeRequest},
+        problem::{ARCHIVE, problems},
+    },
 };
 
 /// How long to wait while a dead letter is sent.

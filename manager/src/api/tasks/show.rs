@@ -17,10 +17,15 @@ use jobbers_api::{
 use jobbers_common::{engine::ParentsRequest, name::TaskId, task::Task};
 
 use crate::{
-    api::{listing, search::Search, tasks::page},
+    api::{
+        lists::{listing, search::Search},
+        tasks::page,
+    },
     app::App,
-    extract::{Path, Query},
-    problem::problems,
+    handlers::{
+        extract::{Path, Query},
+        problem::problems,
+    },
 };
 
 problems!(GetProblems: [Code::UnknownTask, Code::Gone]);

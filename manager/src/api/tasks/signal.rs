@@ -16,8 +16,10 @@ use jobbers_common::{
 
 use crate::{
     app::App,
-    extract::{Json, Path},
-    problem::problems,
+    handlers::{
+        extract::{Json, Path},
+        problem::problems,
+    },
 };
 
 /// When a signal that found no room may be sent again.

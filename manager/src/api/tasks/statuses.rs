@@ -18,7 +18,10 @@ use jobbers_common::{
     name::QueueName,
 };
 
-use crate::{app::App, extract::Json, problem::problems};
+use crate::{
+    app::App,
+    handlers::{extract::Json, problem::problems},
+};
 
 /// How many queues are read concurrently.
 const AT_ONCE: usize = 8;

@@ -1,7 +1,7 @@
 //! `POST /tasks`: the path that must be fast.
 //!
 //! The body is parsed once, into borrowed text; parameters are a slice of it. Queues and rules come from the snapshot
-//! ([`crate::live_config`]). Batches form in the engine, which shares one round trip or commit among all calls that
+//! ([`crate::snapshots::live_config`]). Batches form in the engine, which shares one round trip or commit among all calls that
 //! arrive while the last one is under way. What a task must be, [`check`] says.
 
 use std::{collections::HashSet, sync::Arc};
@@ -42,8 +42,12 @@ mod check;
 use self::check::Checker;
 pub(crate) use self::check::check_templates;
 use crate::{
-    app::App, doors::Reach, extract::JsonBytes, idempotency::idempotency_key, ids, long_work::Breaks, meters::Sent,
-    problem::problems, sends::Sends,
+    app::App,
+    doors::Reach,
+    handlers::{extract::JsonBytes, idempotency::idempotency_key, problem::problems},
+    long_work::Breaks,
+    submissions::{ids, sends::Sends},
+    telemetry::meters::Sent,
 };
 
 problems!(SubmitProblems: WITH_BODY, [

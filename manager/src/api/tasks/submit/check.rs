@@ -17,8 +17,8 @@ use jobbers_common::{
 
 use crate::{
     app::App,
-    known_tasks::{Described, Known},
     long_work::Breaks,
+    snapshots::known_tasks::{Described, Known},
 };
 
 /// Makes tasks and checks them, by the configuration and the workers as one request sees them.

@@ -1,0 +1,10 @@
+//! The routes put together, with the middleware around them.
+//!
+//! No handler imports it.
+
+mod known_parameters;
+mod live_pages;
+mod middleware;
+pub(crate) mod router;
+mod swagger_ui;
+mod taskstore;

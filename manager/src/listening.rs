@@ -1,0 +1,9 @@
+//! Listeners and connections: where a manager listens, which client a request comes from, and which web pages may ask.
+//!
+//! It knows no route and no store.
+
+pub(crate) mod client_address;
+pub(crate) mod guard;
+pub(crate) mod listeners;
+pub(crate) mod server;
+pub(crate) mod version;

@@ -1,0 +1,222 @@
+//! Asks the API of this process, as a client would: with the caller's own headers, through the same checks.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{FromRequest, FromRequestParts, MatchedPath, OriginalUri, Request},
+    http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+};
+use http_body_util::{BodyExt, Limited};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use jobbers_api::problem::{Code, Problem, ProblemBody};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::token::TOKEN_FIELD;
+
+/// The headers of a page's request that its requests to the API carry: who asks, and from which page.
+static CARRIED: [HeaderName; 7] = [
+    header::HOST,
+    header::AUTHORIZATION,
+    header::COOKIE,
+    header::ORIGIN,
+    HeaderName::from_static("sec-fetch-site"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-request-id"),
+];
+
+/// Most bytes of a form. The parameters of a task to submit are part of one.
+const MAX_FORM_BYTES: usize = 1024 * 1024;
+/// How long a form may take to arrive.
+const FORM_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The API, on behalf of the caller of a page.
+#[derive(Debug, Clone)]
+pub(in crate::pages) struct Api {
+    service: Router,
+    headers: HeaderMap,
+    extensions: Extensions,
+}
+
+/// Why the API did not do what a page asked for.
+#[derive(Debug, Clone)]
+pub(in crate::pages) struct Refusal {
+    pub(in crate::pages) status: StatusCode,
+    pub(in crate::pages) problem: Box<ProblemBody>,
+}
+
+/// An answer of the API.
+#[derive(Debug)]
+pub(in crate::pages) struct Answer {
+    pub(in crate::pages) etag: Option<HeaderValue>,
+    cookie: Option<HeaderValue>,
+    pub(in crate::pages) body: Bytes,
+}
+
+impl FromRequestParts<Router> for Api {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, Refusal> {
+        let carried = CARRIED
+            .iter()
+            .flat_map(|name| parts.headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
+        let mut extensions = parts.extensions.clone();
+        // Those of the page are not those of what it asks for.
+        extensions.remove::<MatchedPath>();
+        extensions.remove::<OriginalUri>();
+        Ok(Self { service: service.clone(), headers: carried.collect(), extensions })
+    }
+}
+
+impl Api {
+    /// Reads a document of the API.
+    pub(in crate::pages) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refusal> {
+        self.send(Method::GET, path, None, None).await?.read()
+    }
+
+    /// The same with its tag, by which a change says what it was made from.
+    pub(in crate::pages) async fn get_tagged<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<(T, Option<HeaderValue>), Refusal> {
+        let answer = self.send(Method::GET, path, None, None).await?;
+        Ok((answer.read()?, answer.etag))
+    }
+
+    /// Sends a request without a body.
+    pub(in crate::pages) async fn call<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, Refusal> {
+        self.send(method, path, None, None).await?.read()
+    }
+
+    /// Sends a request with a body.
+    pub(in crate::pages) async fn call_with<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Refusal> {
+        self.send(method, path, Some(json_of(body)?), None).await?.read()
+    }
+
+    /// Replaces what a tag names, unless it has changed since.
+    pub(in crate::pages) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        tag: Option<HeaderValue>,
+    ) -> Result<T, Refusal> {
+        self.send(Method::PUT, path, Some(json_of(body)?), tag).await?.read()
+    }
+
+    /// Sends a request whose answer sets a cookie, and is a `T`.
+    pub(in crate::pages) async fn set_cookie<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<HeaderValue, Refusal> {
+        let answer = self.send(method, path, body.map(json_of).transpose()?, None).await?;
+        answer.read::<T>()?;
+        answer.cookie.ok_or_else(|| defect("an answer of the API sets no cookie"))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        json: Option<Vec<u8>>,
+        tag: Option<HeaderValue>,
+    ) -> Result<Answer, Refusal> {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().map_err(|error| defect(&format!("the path {path:?}: {error}")))?;
+        *request.headers_mut() = self.headers.clone();
+        *request.extensions_mut() = self.extensions.clone();
+        if let Some(json) = json {
+            request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            *request.body_mut() = Body::from(json);
+        }
+        if let Some(tag) = tag {
+            request.headers_mut().insert(header::IF_MATCH, tag);
+        }
+        let Ok(response) = TowerToHyperService::new(self.service.clone()).call(request).await;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| defect(&format!("an answer broke off: {error}")))?.to_bytes();
+        if parts.status.is_success() {
+            let header = |name| parts.headers.get(name).cloned();
+            return Ok(Answer { etag: header(header::ETAG), cookie: header(header::SET_COOKIE), body });
+        }
+        let problem = serde_json::from_slice(&body).map_err(|error| defect(&format!("{}: {error}", parts.status)))?;
+        Err(Refusal { status: parts.status, problem })
+    }
+}
+
+impl Answer {
+    fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        // What is gone has no document.
+        let body = if self.body.is_empty() { b"null".as_slice() } else { &self.body };
+        serde_json::from_slice(body).map_err(|error| defect(&format!("an answer of the API: {error}")))
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self { status: problem.code().status(), problem: Box::new(problem.into()) }
+    }
+}
+
+fn json_of(body: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(body).map_err(|error| defect(&error.to_string()))
+}
+
+fn defect(what: &str) -> Refusal {
+    Problem::new(Code::Internal, what).into()
+}
+
+/// A query of a page as a `T`. Fields of forms that were left empty count as absent.
+pub(in crate::pages) struct Query<T>(pub(in crate::pages) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Router> for Query<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Router) -> Result<Self, Refusal> {
+        read_pairs(parts.uri.query().unwrap_or_default().as_bytes()).map(Self)
+    }
+}
+
+/// A form that was sent to a page, as a `T`. Fields that were left empty count as absent.
+pub(in crate::pages) struct Form<T>(pub(in crate::pages) T);
+
+impl<T: DeserializeOwned> FromRequest<Router> for Form<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &Router) -> Result<Self, Refusal> {
+        let body = read_form(request.into_body()).await?;
+        read_pairs(&body).map(Self)
+    }
+}
+
+/// The bytes of a form: within the bound, and in time.
+pub(in crate::pages) async fn read_form(body: Body) -> Result<Bytes, Refusal> {
+    let reading = tokio::time::timeout(FORM_PATIENCE, Limited::new(body, MAX_FORM_BYTES).collect());
+    let refused = |code, detail: String| Refusal::from(Problem::new(code, detail));
+    match reading.await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) => {
+            Err(refused(Code::BodyTooLarge, format!("a form has at most {MAX_FORM_BYTES} bytes: {error}")))
+        }
+        Err(_) => Err(refused(Code::RequestTimeout, "the form did not arrive within 30s".to_owned())),
+    }
+}
+
+fn read_pairs<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
+    let refused =
+        |error: &dyn std::fmt::Display| Refusal::from(Problem::new(Code::InvalidParameter, error.to_string()));
+    let pairs: Vec<(String, String)> = serde_html_form::from_bytes(text).map_err(|error| refused(&error))?;
+    let is_said = |(name, value): &(String, String)| !value.trim().is_empty() && name != TOKEN_FIELD;
+    let said: Vec<(String, String)> = pairs.into_iter().filter(is_said).collect();
+    let said = serde_html_form::to_string(said).map_err(|error| refused(&error))?;
+    serde_html_form::from_str(&said).map_err(|error| refused(&error))
+}

@@ -1,0 +1,8 @@
+//! What this manager knows of its store, at most seconds old: roles, routing and keys, the tasks of live workers, totals, workflows.
+//!
+//! Each takes an engine; none knows the whole manager.
+
+pub(crate) mod definitions;
+pub(crate) mod known_tasks;
+pub(crate) mod live_config;
+pub(crate) mod total_history;
