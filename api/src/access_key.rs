@@ -4,9 +4,9 @@ use std::{fmt, time::Duration};
 
 use jobbers_common::{
     access::{AccessKey, Pattern},
-    duration,
     name::KeyId,
     time::Timestamp,
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 

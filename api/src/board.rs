@@ -6,15 +6,19 @@ use std::{collections::BTreeMap, fmt};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
-    board::{BoardTask, BoardTime},
-    engine::boards::{BoardCount, GroupCount},
+    engine::boards::{
+        BoardCount, GroupCount,
+        task::{BoardTask, BoardTime},
+    },
     name::BoardName,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::value::{BASE64, DataEncodingDoc, NameDoc, Rfc3339, TEXT, Word};
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
+};
 
 /// How much of a task's data or error a list shows, in bytes.
 pub const LISTED_BYTES: usize = 1_024;
@@ -281,7 +285,7 @@ pub fn place_of(cursor: &str) -> Result<(BoardTime, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::board::Content;
+    use jobbers_common::engine::boards::task::Content;
     use serde_json::{Value, json};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, str::FromStr};
 
-use jobbers_common::{exact::Exact, payload::Payload};
+use jobbers_common::{payload::Payload, values::exact::Exact};
 use serde::{Deserialize, Deserializer, de};
 #[cfg(feature = "openapi")]
 use utoipa::{

@@ -3,11 +3,10 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use jobbers_common::{
-    dead_letter::LetterState,
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    task::AttemptError,
+    task::{AttemptError, dead_letter::LetterState},
     time::Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -17,8 +16,10 @@ use super::{
     task_view::{AttemptView, TaskView},
     value::{Asked, LetterStateDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, Word, version_if_any},
 };
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
+};
 
 /// The default limit.
 pub const DEFAULT_LIMIT: usize = 100;

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, added::NewDependency},
+    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
+    engine::dependencies::NewDependency,
     lifecycle::Status,
     name::TaskId,
 };
@@ -17,8 +18,10 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use super::signal::SignalView;
-use super::value::{DependencyPolicyDoc, StatusDoc, TaskIdDoc};
+use super::{
+    signal::SignalView,
+    value::{DependencyPolicyDoc, StatusDoc, TaskIdDoc},
+};
 use crate::openapi::ToSchema;
 
 /// A task to wait for: its id, or an object that also says what its end means.

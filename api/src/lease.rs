@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use jobbers_common::{duration, name::TaskId, task::Fence};
+use jobbers_common::{name::TaskId, task::Fence, values::duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 
-use crate::openapi::ToSchema;
 use crate::{
     json,
+    openapi::ToSchema,
     problem::{Code, Problem, Result, invalid},
     value::{Asked, Word},
 };

@@ -2,15 +2,17 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use jobbers_common::{dead_letter::OperationState, limits::MAX_BATCH, name::TaskId};
+use jobbers_common::{limits::MAX_BATCH, name::TaskId, task::dead_letter::OperationState};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     dead_letter::ChangeView,
     value::{OperationStateDoc, Rfc3339, TaskIdDoc, Word},
 };
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
+};
 
 const fn default_limit() -> usize {
     super::dead_letter::DEFAULT_LIMIT

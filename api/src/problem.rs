@@ -7,12 +7,11 @@ use std::time::Duration;
 use http::StatusCode;
 use jobbers_common::{
     access::redact,
-    dependency::added::AddRefusal,
-    engine::{ConflictReason, Error},
+    engine::{ConflictReason, Error, dependencies::AddRefusal},
     lifecycle::Status,
     name::{QueueName, TaskId},
-    text::excerpt,
-    tombstone::Tombstone,
+    task::tombstone::Tombstone,
+    values::text::excerpt,
 };
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
@@ -24,8 +23,10 @@ use utoipa::{
     },
 };
 
-use crate::openapi::ToSchema;
-use crate::value::{Rfc3339, TaskIdDoc, Word};
+use crate::{
+    openapi::ToSchema,
+    value::{Rfc3339, TaskIdDoc, Word},
+};
 
 #[cfg(feature = "server")]
 mod answer;

@@ -3,20 +3,21 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
-    duration,
     engine::{Error, QueueStats},
-    gate::GateLimits,
     lifecycle::Status,
     name::{QueueName, TaskName},
-    queue::{DEFAULT_PATIENCE, QueueConfig, Retention},
-    rate::RateLimit,
+    queue::{DEFAULT_PATIENCE, QueueConfig, Retention, gate::GateLimits, rate::RateLimit},
     time::Timestamp,
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
-use crate::openapi::{IntoParams, ToSchema};
-use crate::{json, problem::Result};
+use crate::{
+    json,
+    openapi::{IntoParams, ToSchema},
+    problem::Result,
+};
 
 /// A queue's settings. Absent fields have their defaults, also when a queue is replaced.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

@@ -2,14 +2,14 @@
 
 use jobbers_common::{
     name::{QueueName, TaskName},
-    routing::{self, EmptyRange, ExplicitQueue, RouteKey, RouteRule, Versions, WeightedQueue},
+    queue::routing::{self, EmptyRange, ExplicitQueue, RouteKey, RouteRule, Versions, WeightedQueue},
 };
 use serde::{Deserialize, Serialize};
 
 use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc, version_if_any};
-use crate::openapi::{IntoParams, ToSchema};
 use crate::{
     json,
+    openapi::{IntoParams, ToSchema},
     problem::{Code, Problem},
 };
 

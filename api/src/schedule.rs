@@ -3,11 +3,11 @@
 use std::{fmt, time::Duration};
 
 use jobbers_common::{
-    duration,
     name::ScheduleName,
     schedule::{CatchUp, Overlap, Schedule, ScheduleError, Slots, Target, Timing},
-    template::TaskTemplate,
+    submission::template::TaskTemplate,
     time::Timestamp,
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,10 @@ use super::{
     value::{DurationDoc, NameDoc},
     workflow::WorkflowRequest,
 };
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result, invalid};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result, invalid},
+};
 
 pub mod view;
 

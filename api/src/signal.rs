@@ -3,10 +3,10 @@
 use std::{fmt, time::Duration};
 
 use jobbers_common::{
-    duration,
+    dependency::signal::{AwaitedSignal, ExternalSignal, OnTimeout, SignalState},
     lifecycle::Status,
     name::{SignalName, TaskId},
-    signal::{AwaitedSignal, ExternalSignal, OnTimeout, SignalState},
+    values::duration,
 };
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,

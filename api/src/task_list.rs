@@ -3,14 +3,16 @@
 use std::{str::FromStr, time::Duration};
 
 use jobbers_common::{
-    duration,
     engine::TaskFilter,
-    label::{Label, Labels},
     lifecycle::Status,
     limits::MAX_WAIT,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    task::Task,
+    task::{
+        Task,
+        label::{Label, Labels},
+    },
     time::Timestamp,
+    values::duration,
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -19,8 +21,10 @@ use super::{
     task_view::{ProgressView, TaskView},
     value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, seconds, version_if_any},
 };
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
+};
 
 /// Which tasks to list.
 #[derive(Debug, Deserialize, IntoParams)]

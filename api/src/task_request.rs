@@ -4,24 +4,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jobbers_common::{
-    backoff::Backoff,
-    dependency::Dependency,
-    duration,
+    dependency::{Dependency, signal::AwaitedSignal},
     engine::OnConflict,
-    error_kind::ErrorKind,
-    gate::ConcurrencyKey,
-    label::Labels,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY, MAX_JSON_DEPTH},
-    metadata::Metadata,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides},
-    signal::AwaitedSignal,
-    task::{Priority, Start},
-    template::{Document, TaskTemplate},
+    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, backoff::Backoff, error_kind::ErrorKind},
+    queue::gate::ConcurrencyKey,
+    submission::template::{Document, TaskTemplate},
+    task::{
+        Priority, Start,
+        label::Labels,
+        metadata::Metadata,
+        unique::{OnDuplicate, Unique, UniqueKey},
+    },
     time::Timestamp,
-    unique::{OnDuplicate, Unique, UniqueKey},
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -35,9 +34,9 @@ use super::{
         OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc,
     },
 };
-use crate::openapi::ToSchema;
 use crate::{
     json,
+    openapi::ToSchema,
     problem::{Code, Problem, Result, invalid},
 };
 

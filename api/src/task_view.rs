@@ -1,28 +1,33 @@
 //! The JSON of a task.
 
 use jobbers_common::{
-    backoff::Backoff,
-    duration,
     engine::{Submitted, SubmittedHow},
-    error_kind::ErrorKind,
-    gate::ConcurrencyKey,
-    label::Labels,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
-    task::{AttemptError, Lease, Progress, Task},
-    unique::{OnDuplicate, StatusSet, Unique},
+    policy::{
+        DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy, backoff::Backoff,
+        error_kind::ErrorKind,
+    },
+    queue::gate::ConcurrencyKey,
+    task::{
+        AttemptError, Lease, Progress, Task,
+        label::Labels,
+        unique::{OnDuplicate, StatusSet, Unique},
+    },
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::dependency::DependenciesView;
-use super::payload::shown;
-use super::value::{
-    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
-    OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc, Word,
+use super::{
+    dependency::DependenciesView,
+    payload::shown,
+    value::{
+        AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
+        OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc, Word,
+    },
+    warning::WarningView,
 };
-use super::warning::WarningView;
 use crate::openapi::ToSchema;
 
 /// The result for a submitted task.

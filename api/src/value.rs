@@ -4,13 +4,17 @@ use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
 use jobbers_common::{
     audit_log::{ChangeResult, Way},
-    backoff::Backoff,
-    dead_letter::{LetterState, OperationState},
-    dependency::DependencyPolicy,
+    dependency::{
+        DependencyPolicy,
+        signal::{OnTimeout, SignalState},
+    },
     lifecycle::Status,
-    signal::{OnTimeout, SignalState},
+    policy::backoff::Backoff,
+    task::{
+        dead_letter::{LetterState, OperationState},
+        unique::OnDuplicate,
+    },
     time::Timestamp,
-    unique::OnDuplicate,
     workflow::RunState,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

@@ -7,7 +7,7 @@ use jobbers_common::{
     lifecycle::Status,
     limits::{MAX_WORKFLOW_ID_BYTES, MAX_WORKFLOW_NODES},
     name::{NodeName, QueueName, TaskId, TaskName, WorkflowId, WorkflowName},
-    template::TaskTemplate,
+    submission::template::TaskTemplate,
     time::Timestamp,
     workflow::{
         NewNode, Run, RunState, Workflow, WorkflowError,
@@ -23,9 +23,9 @@ use super::{
     value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc, TaskIdDoc},
     warning::WarningView,
 };
-use crate::openapi::{IntoParams, ToSchema};
 use crate::{
     json,
+    openapi::{IntoParams, ToSchema},
     problem::{Code, Problem, Result, invalid},
 };
 

@@ -1,12 +1,11 @@
 //! Letters: inserting, finding and deleting them, and the histories of their tasks.
 
 use jobbers_common::{
-    dead_letter::LetterState,
     engine::DeadTask,
-    error_kind::ErrorKind,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    task::{AttemptError, FailureKind},
+    policy::error_kind::ErrorKind,
+    task::{AttemptError, FailureKind, dead_letter::LetterState},
     time::Timestamp,
 };
 use jobbers_sqlite_file::Quota;

@@ -31,7 +31,7 @@ pub mod operations;
 mod sql;
 pub mod whole;
 
-pub use jobbers_common::dead_letter::{LetterState, OperationState};
+pub use jobbers_common::task::dead_letter::{LetterState, OperationState};
 
 pub use self::{
     changes::{ChangeFilter, ChangePage, ChangePlace},

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    dead_letter::{LetterState, OperationState},
     engine::{DeadKey, DeadTask},
     name::TaskId,
+    task::dead_letter::{LetterState, OperationState},
     time::Timestamp,
 };
 use rusqlite::{OptionalExtension, Row, Transaction};

@@ -6,7 +6,7 @@
 pub mod masstasker;
 pub mod taskstore;
 
-/// The owner that bridges write with ([`jobbers_common::board::BoardTask::owner`]).
+/// The owner that bridges write with ([`jobbers_common::engine::boards::task::BoardTask::owner`]).
 ///
 /// A client's id has 32 bits, so no client is this owner. What has it was changed by a bridge last. TaskStore's clients read
 /// it as the lowest id that they can read.

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobbers_common::{
-    board::{BoardTask, BoardTime},
-    duration,
     engine::{
         Error, Result,
-        boards::{Boards, Commit, CommitAnswer, ListTasks, Selection},
+        boards::{
+            Boards, Commit, CommitAnswer, ListTasks, Selection,
+            task::{BoardTask, BoardTime},
+        },
     },
     limits::{MAX_BATCH, MAX_BOARD_GROUP_BYTES},
     name::BoardName,
+    values::duration,
 };
 use serde::Deserialize;
 

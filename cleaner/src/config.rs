@@ -4,12 +4,12 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Parser;
 use jobbers_common::{
-    duration,
     engine::TaskFilter,
-    label::{Label, Labels},
     lifecycle::Status,
     name::{BoardName, QueueName, TaskName},
+    task::label::{Label, Labels},
     time::Timestamp,
+    values::duration,
 };
 use jobbers_process::{
     config as layers,

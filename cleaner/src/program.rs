@@ -3,7 +3,7 @@
 
 use std::{io, pin::Pin, process::ExitCode};
 
-use jobbers_common::tombstone::TombstonePolicy;
+use jobbers_common::task::tombstone::TombstonePolicy;
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
     exit, logging, readiness,

@@ -14,8 +14,8 @@ use http::{Method, header};
 pub use jobbers_api::client::Answer;
 use jobbers_api::client::{self as api, path};
 use jobbers_common::{
-    duration,
     name::{BoardName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    values::duration,
 };
 use jobbers_process::{client_key, site::Site};
 use serde::Serialize;

@@ -19,8 +19,7 @@ use jobbers_common::{
     },
     limits::MAX_BATCH,
     name::{DutyName, RoleName, WorkerId},
-    registry::CatalogueId,
-    worker::RegisteredWorker,
+    worker::{RegisteredWorker, registry::CatalogueId},
 };
 use jobbers_manager::DEAD_LETTERS_DUTY;
 use jobbers_process::client_key;

@@ -7,9 +7,9 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use jobbers_common::{
-    label::Label,
     lifecycle::Status,
     name::{QueueName, TaskName, WorkerId},
+    task::label::Label,
 };
 use jobbers_process::when;
 

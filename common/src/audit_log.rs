@@ -14,11 +14,12 @@ use serde_json::Value;
 
 use crate::{
     access::redact,
-    engine::{Error, LoggedChange, Result},
+    engine::LoggedChange,
+    error::{Error, Result},
     limits::MAX_LOGGED_BYTES,
     name::{ChangeId, KeyId},
-    text::cut,
     time::Timestamp,
+    values::text::cut,
 };
 
 /// Longest text of a field, in bytes. Names and ids are shorter.

@@ -6,30 +6,26 @@
 //!
 //! - Signals are a set and no count: an edge that was signalled is gone, so nothing can signal it twice.
 //! - A predecessor that is over when its successor is submitted signals at once, by its end. So does one that was pruned
-//!   and is remembered ([`crate::tombstone`]).
+//!   and is remembered ([`crate::task::tombstone`]).
 //! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted. The edges
 //!   of one that is deleted are removed ([`End::Deleted`]).
-//! - Edges between stored tasks may be added ([`added`]).
+//! - Edges between stored tasks may be added ([`crate::engine::dependencies`]).
 //! - A spontaneous task ends as completed in the step in which it would be released, so no worker runs it.
 //! - A task that is over stays over: sending a predecessor again revives no successor that was aborted.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    dependency::signal::{ExternalSignal, SignalState},
     lifecycle::{Move, Status},
     name::TaskId,
-    signal::{ExternalSignal, SignalState},
 };
 
-pub mod added;
-mod batch;
 pub(crate) mod policy;
 pub(crate) mod refused;
+pub mod signal;
 
-pub use self::{
-    batch::{linked_later, validate},
-    policy::DependencyPolicy,
-};
+pub use self::policy::DependencyPolicy;
 
 /// What the successors of a task see when it ends or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,9 +18,9 @@ pub mod audit;
 pub mod audit_log;
 pub mod backup;
 pub mod boards;
+pub mod dependencies;
 mod due;
 pub mod duty;
-pub(crate) mod error;
 mod halves;
 pub mod letters;
 mod limit;
@@ -39,13 +39,12 @@ pub use self::{
     audit_log::{LoggedChange, LoggedChanges, LoggedKey},
     due::Due,
     duty::{Duty, DutyClaim},
-    error::{ConflictReason, Error, Result},
     letters::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     parents::{Parent, Parents, ParentsRequest},
     reads::{
         Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter, Trouble,
     },
-    schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, ScheduleEntry, StoredSchedule},
+    schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     upkeep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
     verbs::{
@@ -58,6 +57,7 @@ pub use self::{
     },
     workflows::{DueRuns, PutRun, RunCounts, RunQuery, StoredRun},
 };
+pub use crate::error::{ConflictReason, Error, Result};
 
 /// A store of tasks: all verbs, and what leads to boards and backups.
 ///

@@ -6,7 +6,7 @@
 //! Start reading at [`Slot`].
 
 use crate::{
-    engine::error::{Error, Result},
+    error::{Error, Result},
     lifecycle::{Move, Status},
     limits::MAX_QUEUES_PER_READ,
     time::Timestamp,

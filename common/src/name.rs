@@ -159,7 +159,7 @@ name!(
     "schedule name"
 );
 name!(
-    /// A namespace of tasks with a revision counter of its own ([`crate::board`]).
+    /// A namespace of tasks with a revision counter of its own ([`crate::engine::boards::task`]).
     BoardName,
     "board name"
 );
@@ -179,12 +179,12 @@ name!(
     "node name"
 );
 name!(
-    /// A signal from outside ([`crate::signal`]), among those of its task.
+    /// A signal from outside ([`crate::dependency::signal`]), among those of its task.
     SignalName,
     "signal name"
 );
 name!(
-    /// A label of a task ([`crate::label`]), e.g. `team`.
+    /// A label of a task ([`crate::task::label`]), e.g. `team`.
     LabelName,
     "label name"
 );

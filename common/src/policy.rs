@@ -1,14 +1,16 @@
 //! What a task's author, and within limits its submitter, say about retries, time limits and endings.
 
+pub mod backoff;
+pub mod error_kind;
+
 use std::{borrow::Cow, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backoff::Backoff,
-    duration,
-    error_kind::ErrorKind,
     limits::{MAX_CRASHES, MAX_DELAY, MAX_ERROR_KINDS, MAX_RETRIES, MAX_TRIES},
+    policy::{backoff::Backoff, error_kind::ErrorKind},
+    values::duration,
 };
 
 /// What a stopping worker does with a running task.

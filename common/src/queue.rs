@@ -1,5 +1,9 @@
 //! The live configuration: queues, roles and routing rules, and the snapshot of all of it.
 
+pub mod gate;
+pub mod rate;
+pub mod routing;
+
 use std::fmt;
 
 use std::{
@@ -13,14 +17,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     access::AccessKey,
-    duration,
-    gate::{ConcurrencyKey, Gate, GateLimits, validate_key_parameter},
     limits::{MAX_QUEUES_PER_CLAIM, MAX_TASK_LIMITS, MAX_WEIGHT},
     name::{KeyId, QueueName, RoleName, TaskName, WorkerId},
     payload::Payload,
-    rate::RateLimit,
-    routing::{RouteKey, RouteRule},
+    queue::{
+        gate::{ConcurrencyKey, Gate, GateLimits, validate_key_parameter},
+        rate::RateLimit,
+        routing::{RouteKey, RouteRule},
+    },
     time::Timestamp,
+    values::duration,
 };
 
 /// How long, and how many, finished tasks of a queue are kept.

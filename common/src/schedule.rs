@@ -11,14 +11,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    duration,
     limits::{MAX_CATCH_UP, MAX_JITTER, MAX_SCHEDULE_NAME_BYTES, MAX_WORKFLOW_SCHEDULE_NAME_BYTES},
     name::ScheduleName,
-    template::TaskTemplate,
+    submission::template::TaskTemplate,
     time::Timestamp,
+    values::duration,
 };
 
 pub mod cron;
+pub mod entry;
 pub mod plan;
 pub mod slots;
 mod target;

@@ -1,26 +1,33 @@
 //! The task: what is submitted, and what can be known about it later.
 
+pub mod dead_letter;
+pub mod failure;
+pub mod label;
+pub mod metadata;
+pub mod progress;
+pub mod suspicion;
+pub mod tombstone;
+pub mod trace;
+pub mod unique;
+
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
-    dependency::{Dependencies, Dependency},
-    gate::ConcurrencyKey,
+    dependency::{Dependencies, Dependency, signal::AwaitedSignal},
     lifecycle::Status,
     limits::MAX_CRASHES,
-    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
-    signal::AwaitedSignal,
-    suspicion::Suspicion,
+    queue::gate::ConcurrencyKey,
+    task::{metadata::Metadata, suspicion::Suspicion, unique::Unique},
     time::{Timestamp, micros},
-    unique::Unique,
 };
 
-pub use crate::{
+pub use crate::task::{
     failure::{AttemptError, AttemptFailure, FailureKind},
     progress::Progress,
 };
@@ -96,7 +103,7 @@ pub struct NewTask {
     /// Its identity.
     pub id: TaskId,
     /// Whether the client chose the id, or an idempotency key gave it. Such an id is remembered for a time after the task
-    /// was pruned ([`crate::tombstone`]).
+    /// was pruned ([`crate::task::tombstone`]).
     pub id_is_chosen: bool,
     /// What to run.
     pub name: TaskName,
@@ -453,7 +460,7 @@ mod tests {
                 depends_on: vec![Dependency { on: TaskId::new("b").unwrap(), policy: DependencyPolicy::default() }],
                 ..task()
             },
-            NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
+            NewTask { unique: Some(Box::new(Unique::new(unique::UniqueKey::new("k").unwrap()))), ..task() },
             NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), key_is_explicit: true, ..task() },
             NewTask { is_spontaneous: true, ..task() },
             NewTask { metadata: serde_json::from_str(r#"{"labels": {"a": "b"}}"#).unwrap(), ..task() },

@@ -1,14 +1,17 @@
 //! What the store knows of a running worker.
 
+pub mod registry;
+pub mod task_kind;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    duration,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
-    registry::CatalogueId,
     time::Timestamp,
+    values::duration,
+    worker::registry::CatalogueId,
 };
 
 /// In place of the tasks that a worker can run: it can run any.
@@ -49,7 +52,7 @@ pub struct WorkerReport {
     pub tasks: Vec<String>,
     /// How many it has settled since it started.
     pub settled: u64,
-    /// The digest of its [`crate::registry::Catalogue`], once the store has that.
+    /// The digest of its [`crate::worker::registry::Catalogue`], once the store has that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<CatalogueId>,
     /// While it drains: what it still runs, the first hundred.

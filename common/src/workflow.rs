@@ -12,12 +12,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    dependency::{Dependency, DependencyPolicy},
+    dependency::{Dependency, DependencyPolicy, signal},
     lifecycle::Status,
     limits::{MAX_DEPENDENCIES, MAX_NODE_NAME_BYTES, MAX_WORKFLOW_EDGES, MAX_WORKFLOW_ID_BYTES, MAX_WORKFLOW_NODES},
     name::{NodeName, TaskId, WorkflowId},
-    signal,
-    template::TaskTemplate,
+    submission::template::TaskTemplate,
 };
 
 pub mod mermaid;

@@ -8,10 +8,12 @@ use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{Engine, Result},
-    queue::Config,
-    routing::{QueueForbidden, Turns},
+    queue::{
+        Config,
+        routing::{QueueForbidden, Turns},
+    },
+    submission::draft::TaskDraft,
     task::NewTask,
 };
 use tokio::{sync::Mutex, time::Instant};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::{time::Clock, tombstone::TombstonePolicy};
+use jobbers_common::{task::tombstone::TombstonePolicy, time::Clock};
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]

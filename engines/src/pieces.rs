@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 
 use jobbers_common::{
-    dependency::linked_later,
     engine::{Engine, Error, OnConflict, Result, Submit, Submitted},
     limits::MAX_BATCH,
     name::TaskId,
+    submission::batch::linked_later,
 };
 
 /// Submits a batch by `store`, and links what that left by `link`, which says whether anything is left.

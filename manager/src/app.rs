@@ -7,9 +7,9 @@ use std::{
 
 use jobbers_api::problem::{Code, Problem};
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{self, Engine, boards::Boards},
     queue::{Config, Retention},
+    submission::draft::TaskDraft,
     task::NewTask,
     time::Timestamp,
 };

@@ -20,7 +20,7 @@
 //!   while a bridge was the last to change the task. A client that takes, moves or copies the task makes another request
 //!   of it; the native task of the old label is then cancelled, and never answered.
 //! - After the submission, the same holds: the store answers how the task ended, for as long as it remembers the id
-//!   ([`jobbers_common::tombstone`]).
+//!   ([`jobbers_common::task::tombstone`]).
 //! - The answer is one commit. It needs the task's present revision, so it succeeds once, however many bridges try.
 //!
 //! A bridge that finds another revision than its own asks whether a bridge still has the task under this native id. If so
@@ -39,8 +39,10 @@ use std::{
 };
 
 use jobbers_common::{
-    board::{BoardTime, Content},
-    engine::Error,
+    engine::{
+        Error,
+        boards::task::{BoardTime, Content},
+    },
     name::{BoardName, TaskId},
 };
 use tokio::task::{AbortHandle, JoinSet};

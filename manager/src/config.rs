@@ -9,9 +9,9 @@ use std::{
 use clap::Parser;
 use jobbers_boards::{masstasker::HIGHEST_MAX_MESSAGE_BYTES, taskstore::Unit};
 use jobbers_common::{
-    duration,
     limits::{HIGHEST_MAX_PAYLOAD_BYTES, MAX_BOARD_GROUP_BYTES},
-    tombstone::TombstonePolicy,
+    task::tombstone::TombstonePolicy,
+    values::duration,
 };
 use jobbers_engines::OpenOptions;
 use jobbers_process::{

@@ -14,10 +14,10 @@ use std::{
 };
 
 use jobbers_common::{
-    duration,
     limits::MAX_NAME_BYTES,
     name::{QueueName, RoleName},
     queue::DEFAULT,
+    values::duration,
 };
 use jobbers_process::{config::ConfigError, listen};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

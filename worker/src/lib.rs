@@ -50,13 +50,15 @@ mod worker;
 /// The types in signatures of this library, so that a program needs no other crate of Jobbers.
 pub use jobbers_common::{
     engine::{Cancelled, Engine, Error, SubmittedHow, TaskDeletion},
-    failure::{AttemptError, AttemptFailure, FailureKind},
-    label::{Label, Labels},
-    metadata::Metadata,
     name::{LabelName, NameError, QueueName, RoleName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    routing::QueueForbidden,
-    task::{Fence, Priority, Progress, Task},
+    queue::routing::QueueForbidden,
+    task::{
+        Fence, Priority, Progress, Task,
+        failure::{AttemptError, AttemptFailure, FailureKind},
+        label::{Label, Labels},
+        metadata::Metadata,
+    },
     time::Timestamp,
     workflow::RunState,
 };
@@ -103,13 +105,14 @@ pub mod prelude {
 /// The types of a task's policy.
 pub mod policy {
     pub use jobbers_common::{
-        backoff::Backoff,
-        dependency::{DependencyPolicy, added::NewDependency},
-        error_kind::ErrorKind,
+        dependency::{DependencyPolicy, signal::OnTimeout},
+        engine::dependencies::NewDependency,
         lifecycle::Status,
-        policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyError, PolicyOverrides, TaskPolicy},
-        signal::OnTimeout,
-        unique::OnDuplicate,
+        policy::{
+            DeadLetter, Exhausted, OnShutdown, OnStall, PolicyError, PolicyOverrides, TaskPolicy, backoff::Backoff,
+            error_kind::ErrorKind,
+        },
+        task::unique::OnDuplicate,
     };
 }
 
@@ -130,9 +133,7 @@ pub mod policy {
 pub mod queues {
     pub use jobbers_common::{
         engine::PutMode,
-        gate::GateLimits,
-        queue::{QueueConfig, QueueOrder, Retention, RoleConfig},
-        rate::RateLimit,
+        queue::{QueueConfig, QueueOrder, Retention, RoleConfig, gate::GateLimits, rate::RateLimit},
     };
 }
 

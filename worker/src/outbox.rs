@@ -10,8 +10,13 @@ use std::{collections::HashSet, future::Future, time::Duration};
 
 use jobbers_api::problem::Code;
 use jobbers_common::{
-    dependency::Dependency, draft::TaskDraft, engine::OnConflict, name::TaskId, policy::CrashPolicy, task::Start,
-    template::TaskTemplate, time::Timestamp, unique::Unique,
+    dependency::Dependency,
+    engine::OnConflict,
+    name::TaskId,
+    policy::CrashPolicy,
+    submission::{draft::TaskDraft, template::TaskTemplate},
+    task::{Start, unique::Unique},
+    time::Timestamp,
 };
 use jobbers_process::shutdown::Shutdown;
 use serde::{Deserialize, Serialize};

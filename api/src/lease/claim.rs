@@ -3,22 +3,21 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    duration,
     engine::Parents,
-    label::Labels,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM, MAX_WAIT},
     name::{QueueName, TaskId, TaskName, WorkerId},
-    task::ClaimedTask,
-    task_kind::TaskKind,
+    task::{ClaimedTask, label::Labels},
     time::Timestamp,
+    values::duration,
+    worker::task_kind::TaskKind,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::lease_or_default;
-use crate::openapi::ToSchema;
 use crate::{
     check_reachable,
+    openapi::ToSchema,
     parents::ParentsView,
     payload::shown,
     problem::{Code, Problem, Result, invalid},

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    duration,
     engine::{ExtendAnswer, Extension, Heartbeat},
     limits::{MAX_BATCH, MAX_PROGRESS_BYTES},
     name::{TaskId, WorkerId},
     task::Progress,
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Entry, RefusedEntry, Token, lease_or_default, lost};
-use crate::openapi::ToSchema;
 use crate::{
     json,
+    openapi::ToSchema,
     payload::Sent,
     problem::{Code, Result, invalid},
     value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, TaskIdDoc, Word},

@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    duration,
     engine::SettleAnswer,
-    error_kind::ErrorKind,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY},
     name::{TaskId, WorkerId},
     payload::Payload,
+    policy::error_kind::ErrorKind,
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Entry, RefusedEntry, Token, lost};
-use crate::openapi::ToSchema;
 use crate::{
     json,
+    openapi::ToSchema,
     payload::Sent,
     problem::{Code, Result, invalid},
     value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, StatusDoc, TaskIdDoc, Word},

@@ -1,22 +1,22 @@
 //! What is answered about schedules.
 
 use jobbers_common::{
-    duration,
-    engine::{ScheduleEntry, StoredSchedule, Submitted},
-    gate::ConcurrencyKey,
-    label::Labels,
+    engine::{StoredSchedule, Submitted},
     name::{NodeName, QueueName, ScheduleName, TaskId, TaskName, WorkflowId, WorkflowName},
-    schedule::{CatchUp, LastRun, RunId, SlotRefusal, Slots, Target, Timing, WorkflowTemplate},
-    template::TaskTemplate,
+    queue::gate::ConcurrencyKey,
+    schedule::{CatchUp, LastRun, RunId, SlotRefusal, Slots, Target, Timing, WorkflowTemplate, entry::ScheduleEntry},
+    submission::template::TaskTemplate,
+    task::label::Labels,
     time::Timestamp,
+    values::duration,
     workflow::{Run, Workflow},
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::{CatchUpRule, OverlapRule};
-use crate::openapi::ToSchema;
 use crate::{
+    openapi::ToSchema,
     task_view::{PolicyView, SubmittedView},
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
     workflow::{EdgeView, WorkflowView},

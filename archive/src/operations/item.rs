@@ -1,6 +1,6 @@
 //! A task of an operation, and its result.
 
-use jobbers_common::{dead_letter::LetterState, name::TaskId};
+use jobbers_common::{name::TaskId, task::dead_letter::LetterState};
 use serde::{Deserialize, Serialize};
 
 /// The most letters of one operation.

@@ -14,11 +14,10 @@ use jobbers_archive::{
 use jobbers_common::{
     engine::DeadTask,
     lifecycle::Status,
-    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
-    task::{AttemptError, FailureKind, Priority, Task},
+    task::{AttemptError, FailureKind, Priority, Task, metadata::Metadata},
     time::Timestamp,
 };
 use tempfile::TempDir;
@@ -59,7 +58,7 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         attempt: 4,
         crashes: 1,
         blames: 1,
-        suspicion: jobbers_common::suspicion::Suspicion::NONE,
+        suspicion: jobbers_common::task::suspicion::Suspicion::NONE,
         submitted_at: at(1),
         ready_at: at(2),
         started_at: Some(at(3)),

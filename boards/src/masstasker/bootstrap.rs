@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::{
-    board::{Content, When},
-    engine::boards::{Commit, CommitAnswer, Create},
+use jobbers_common::engine::boards::{
+    Commit, CommitAnswer, Create,
+    task::{Content, When},
 };
 
 use super::front::Front;

@@ -6,8 +6,10 @@ use std::{
 };
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime},
-    engine::boards::{GroupCount, ListTasks, TaskPage},
+    engine::boards::{
+        GroupCount, ListTasks, TaskPage,
+        task::{BoardTask, BoardTime},
+    },
     limits::MAX_BATCH,
 };
 use prost::Message;

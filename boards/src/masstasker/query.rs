@@ -10,9 +10,8 @@ use std::{
 };
 
 use jobbers_common::{
-    board::BoardTime,
-    engine::boards::{Take, TakeAnswer, TakeOrder},
-    text::excerpt,
+    engine::boards::{Take, TakeAnswer, TakeOrder, task::BoardTime},
+    values::text::excerpt,
 };
 use jobbers_process::server::memory::{Kind, Share};
 use tonic::{Response, Status};

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use jobbers_common::{
-    board::When,
-    engine::boards::{Commit, CommitAnswer, Committed, Update},
-};
+use jobbers_common::engine::boards::{Commit, CommitAnswer, Committed, Update, task::When};
 use tonic::{Request, Response, Status, service::Routes};
 
 use super::{

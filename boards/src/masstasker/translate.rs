@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime, Content, When},
     engine::{
         Error,
-        boards::{Conflicts, Create, Selection},
+        boards::{
+            Conflicts, Create, Selection,
+            task::{BoardTask, BoardTime, Content, When},
+        },
     },
-    text::excerpt,
+    values::text::excerpt,
 };
 use prost_types::{Any, Timestamp};
 use tonic::Status;

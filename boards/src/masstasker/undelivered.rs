@@ -5,9 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use jobbers_common::{
-    board::{BoardTime, When},
-    engine::boards::{Commit, Selection, Update},
+use jobbers_common::engine::boards::{
+    Commit, Selection, Update,
+    task::{BoardTime, When},
 };
 
 use super::front::Front;

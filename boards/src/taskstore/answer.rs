@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jobbers_common::board::{BoardTask, BoardTime};
+use jobbers_common::engine::boards::task::{BoardTask, BoardTime};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::dialect::Unit;

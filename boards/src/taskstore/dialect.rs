@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use jobbers_common::board::{BoardTime, When};
+use jobbers_common::engine::boards::task::{BoardTime, When};
 use serde::{Deserialize, Serialize};
 
 /// Which dialect a base URL speaks: in which unit it counts time, and how it spells the keys of answers.

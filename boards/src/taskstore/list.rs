@@ -8,9 +8,9 @@ use axum::{
     extract::{RawQuery, State},
     response::Response,
 };
-use jobbers_common::{
-    board::{BoardTask, BoardTime},
-    engine::boards::{ListTasks, Take, TakeOrder, TaskPage},
+use jobbers_common::engine::boards::{
+    ListTasks, Take, TakeOrder, TaskPage,
+    task::{BoardTask, BoardTime},
 };
 
 use super::{

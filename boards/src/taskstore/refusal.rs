@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use jobbers_common::{engine::Error, text::excerpt};
+use jobbers_common::{engine::Error, values::text::excerpt};
 
 /// How long a client waits where the store does not say.
 const LATER: Duration = Duration::from_secs(5);

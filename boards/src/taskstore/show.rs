@@ -7,7 +7,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use jobbers_common::{board::BoardTask, engine::boards::GroupCount, limits::MAX_BATCH};
+use jobbers_common::{
+    engine::boards::{GroupCount, task::BoardTask},
+    limits::MAX_BATCH,
+};
 
 use super::{
     answer::TaskView,

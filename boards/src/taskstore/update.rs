@@ -12,9 +12,9 @@ use axum::{
     response::Response,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jobbers_common::{
-    board::{Content, When},
-    engine::boards::{Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Update},
+use jobbers_common::engine::boards::{
+    Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Update,
+    task::{Content, When},
 };
 
 use super::{

@@ -14,10 +14,12 @@ use jobbers_boards::masstasker::{
     proto::{QueryRequest, Task},
 };
 use jobbers_common::{
-    board::BoardTask,
     engine::{
         Result,
-        boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
+        boards::{
+            BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
+            task::BoardTask,
+        },
     },
     name::BoardName,
 };

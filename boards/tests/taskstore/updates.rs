@@ -7,10 +7,12 @@ use std::sync::{
 
 use async_trait::async_trait;
 use jobbers_common::{
-    board::BoardTask,
     engine::{
         Error, Result,
-        boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
+        boards::{
+            BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
+            task::BoardTask,
+        },
     },
     name::BoardName,
 };

@@ -4,8 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_cleaner::{BoardRetention, BoardRule, Report, Runner};
 use jobbers_common::{
-    board::{Content, When},
-    engine::boards::{Commit, Create, ListTasks, Take, TakeOrder},
+    engine::boards::{
+        Commit, Create, ListTasks, Take, TakeOrder,
+        task::{Content, When},
+    },
     name::BoardName,
 };
 use jobbers_process::shutdown::Shutdown;

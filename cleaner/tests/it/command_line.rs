@@ -10,10 +10,9 @@ use std::{
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, OnConflict, Outcome, QueueClaim, Settlement, Submit},
-    label::Labels,
     name::WorkerId,
     payload::Payload,
-    task::{ClaimedTask, NewTask},
+    task::{ClaimedTask, NewTask, label::Labels},
 };
 use jobbers_engines::OpenOptions;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};

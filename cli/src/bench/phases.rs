@@ -6,8 +6,10 @@ use anyhow::{Result, ensure};
 use jobbers_common::{
     engine::PutMode,
     name::{QueueName, RoleName, TaskName},
-    queue::RoleConfig,
-    routing::{Route, RouteKey, Versions},
+    queue::{
+        RoleConfig,
+        routing::{Route, RouteKey, Versions},
+    },
 };
 
 use super::{

@@ -6,8 +6,8 @@ use std::{process::ExitCode, time::Duration};
 use jobbers_api::access_key::{KeyView, NewKeyRequest};
 use jobbers_common::{
     access::{AccessRole, Pattern, Scope},
-    duration,
     name::KeyId,
+    values::duration,
 };
 use jobbers_manager::KeyText;
 use jobbers_process::exit;

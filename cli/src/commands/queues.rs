@@ -8,7 +8,7 @@ mod show;
 use std::{process::ExitCode, time::Duration};
 
 use jobbers_api::queue::{PurgedView, QueueView};
-use jobbers_common::{duration, lifecycle::Status, name::QueueName};
+use jobbers_common::{lifecycle::Status, name::QueueName, values::duration};
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::{process::ExitCode, str::FromStr};
 use jobbers_api::route::{self, DeletedRuleView, Route, Rule, RuleListView};
 use jobbers_common::{
     name::{QueueName, TaskName},
-    routing::{ExplicitQueue, Versions},
+    queue::routing::{ExplicitQueue, Versions},
 };
 use jobbers_process::exit;
 use serde::Serialize;

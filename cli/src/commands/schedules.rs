@@ -12,9 +12,9 @@ use jobbers_api::{
     value::Rfc3339,
 };
 use jobbers_common::{
-    duration,
     name::{QueueName, ScheduleName, TaskId, TaskName, WorkflowId},
     schedule::{Slots, Timing},
+    values::duration,
 };
 use jobbers_process::exit;
 use serde::Serialize;

@@ -4,8 +4,8 @@ use std::{process::ExitCode, time::Duration};
 
 use jobbers_api::signal::{SendSignal, SignalledView};
 use jobbers_common::{
-    duration,
     name::{SignalName, TaskId},
+    values::duration,
 };
 use jobbers_process::exit;
 

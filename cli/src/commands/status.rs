@@ -9,7 +9,7 @@ use std::{
 };
 
 use jobbers_api::{signal::SignalView, task_view::TaskView};
-use jobbers_common::{duration, lifecycle::Status, limits::MAX_WAIT, name::TaskId};
+use jobbers_common::{lifecycle::Status, limits::MAX_WAIT, name::TaskId, values::duration};
 use jobbers_process::exit;
 
 use crate::{

@@ -4,11 +4,11 @@ mod request;
 
 use std::{collections::BTreeSet, process::ExitCode};
 
-use jobbers_api::{task_view::SubmittedList, task_view::SubmittedView, task_view::TaskView};
+use jobbers_api::task_view::{SubmittedList, SubmittedView, TaskView};
 use jobbers_common::{
-    duration,
     limits::MAX_BATCH,
     name::{TaskId, TaskName},
+    values::duration,
 };
 use jobbers_process::exit;
 use serde_json::value::RawValue;

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_common::duration;
+use jobbers_common::values::duration;
 use jobbers_process::exit;
 
 use crate::{

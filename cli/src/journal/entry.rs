@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use jobbers_archive::WholeLetter;
 use jobbers_common::{
     audit_log::AuditEntry,
-    board::{BoardTask, BoardTime, Content},
     engine::{
-        ScheduleEntry,
         backup::{BoardPiece, StoredTask},
+        boards::task::{BoardTask, BoardTime, Content},
     },
     name::{BoardName, QueueName},
-    queue::{QueueConfig, RoleConfig},
-    routing::{RouteKey, RouteRule},
+    queue::{
+        QueueConfig, RoleConfig,
+        routing::{RouteKey, RouteRule},
+    },
+    schedule::entry::ScheduleEntry,
     workflow::Run,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

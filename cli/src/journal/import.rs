@@ -8,12 +8,13 @@ use std::sync::Arc;
 use jobbers_archive::Archive;
 use jobbers_common::{
     engine::{
-        Engine, Error as StoreError, PutMode, PutRun, PutSchedule, ScheduleEntry,
+        Engine, Error as StoreError, PutMode, PutRun, PutSchedule,
         backup::{Backup, Edges, Restored, StoredTask},
     },
     limits::MAX_BATCH_DEPENDENCIES,
     payload::Payload,
     queue::{Config, QueueConfig, RoleConfig},
+    schedule::entry::ScheduleEntry,
 };
 
 pub use super::report::{Report, Tally};

@@ -7,10 +7,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jobbers_common::{
-    board::BoardTask,
     engine::{
         Engine,
         backup::{Backup, BoardPiece, Restored},
+        boards::task::BoardTask,
     },
     limits::MAX_BATCH,
     name::BoardName,

@@ -1,6 +1,9 @@
 //! The picture: a line on the whole, then queues, workers and failures, or what is inside one of them.
 
-use jobbers_api::{explain::ExplainView, task_view::AttemptView, task_view::TaskView};
+use jobbers_api::{
+    explain::ExplainView,
+    task_view::{AttemptView, TaskView},
+};
 use jobbers_common::lifecycle::Status;
 use jobbers_process::printable::is_unprintable;
 use ratatui::{
@@ -224,7 +227,10 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
 pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
-    use jobbers_api::{history::By, history::HistoryView, worker::WorkerView};
+    use jobbers_api::{
+        history::{By, HistoryView},
+        worker::WorkerView,
+    };
     use jobbers_common::history::{Counts, Slot};
     use serde_json::json;
 

@@ -11,21 +11,24 @@ use std::{
 use jobbers_archive::{Archive, Filter, ItemOutcome, LetterState, NewOperation, Options};
 use jobbers_common::{
     audit_log::AuditEntry,
-    board::{BoardTime, Content, When},
     dependency::{Dependency, DependencyPolicy},
     engine::{
         ClaimRequest, Cycle, DeadTask, Engine, OnConflict, Outcome, PutMode, QueueClaim, Resubmit, Settlement, Submit,
         backup::StoredTask,
-        boards::{Commit, Create, Selection},
+        boards::{
+            Commit, Create, Selection,
+            task::{BoardTime, Content, When},
+        },
     },
-    gate::ConcurrencyKey,
     lifecycle::Status,
     name::{BoardName, ChangeId, QueueName, RoleName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
-    queue::{QueueConfig, RoleConfig},
-    task::{AttemptFailure, FailureKind, NewTask, Priority, Start},
-    unique::{Unique, UniqueKey},
+    queue::{QueueConfig, RoleConfig, gate::ConcurrencyKey},
+    task::{
+        AttemptFailure, FailureKind, NewTask, Priority, Start,
+        unique::{Unique, UniqueKey},
+    },
 };
 use jobbers_engines::OpenOptions;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};

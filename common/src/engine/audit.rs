@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::engine::{error::Result, limit::validate_limit};
+use crate::{engine::limit::validate_limit, error::Result};
 
 /// A bounded piece of an audit.
 #[derive(Debug, Clone, PartialEq, Eq)]

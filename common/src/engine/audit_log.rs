@@ -4,7 +4,7 @@
 //! a change without an outcome, and none is unlogged. The store reads neither record; [`crate::audit_log`] has their form.
 
 use crate::{
-    engine::error::{Error, Result},
+    error::{Error, Result},
     limits::{MAX_BATCH, MAX_LOGGED_BYTES},
     name::ChangeId,
     time::Timestamp,

@@ -11,21 +11,22 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    board::{BoardTask, When},
     dependency::Dependency,
     engine::{
-        boards::{Commit, Create},
-        error::{Error, Result},
+        boards::{
+            Commit, Create,
+            task::{BoardTask, When},
+        },
         halves,
         workflows::validate_ids,
     },
+    error::{Error, Result},
     lifecycle::Status,
     limits::{
         MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES, MAX_ERRORS_KEPT, MAX_RESTORED_REVISION, MAX_SIGNALS,
     },
     name::{BoardName, QueueName, TaskId},
-    suspicion::Suspicion,
-    task::Task,
+    task::{Task, suspicion::Suspicion},
     time::Timestamp,
 };
 

@@ -1,4 +1,4 @@
-//! The verbs of boards ([`crate::board`]): one atomic commit, one take, and looks.
+//! The verbs of boards ([`crate::engine::boards::task`]): one atomic commit, one take, and looks.
 //!
 //! A board exists once something was committed to it; before that it reads as empty. A group exists while it holds a task.
 
@@ -7,12 +7,13 @@ use std::{collections::BTreeMap, time::Duration};
 use async_trait::async_trait;
 
 use crate::{
-    board::{BoardTask, BoardTime, Content, When},
-    engine::error::Result,
+    engine::boards::task::{BoardTask, BoardTime, Content, When},
+    error::Result,
     limits::BOARD_RANDOM_CHOICE,
     name::BoardName,
 };
 
+pub mod task;
 pub mod validate;
 
 /// A store of boards. Both engines have one, under the law of `conformance::boards`.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::{
-    engine::error::{Error, Result},
+    error::{Error, Result},
     limits::{MAX_DELAY, MAX_DUTY_NOTE_BYTES},
     name::{DutyName, HolderId},
     time::Timestamp,

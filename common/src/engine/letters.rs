@@ -8,10 +8,8 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    engine::{
-        error::{Error, Result},
-        halves,
-    },
+    engine::halves,
+    error::{Error, Result},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId},

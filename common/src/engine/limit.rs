@@ -1,7 +1,9 @@
 //! How much one page may ask for.
 
-use super::error::{Error, Result};
-use crate::limits::MAX_BATCH;
+use crate::{
+    error::{Error, Result},
+    limits::MAX_BATCH,
+};
 
 /// Checks a limit.
 ///

@@ -5,10 +5,8 @@
 //! rule of the cleaner, a purge) leaves its status and its result behind, until the last task that holds it is over.
 
 use crate::{
-    engine::{
-        error::{Error, Result},
-        limit::validate_limit,
-    },
+    engine::limit::validate_limit,
+    error::{Error, Result},
     lifecycle::Status,
     name::TaskId,
     payload::Payload,

@@ -3,16 +3,14 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    engine::{Engine, error::Result},
-    gate::{MAX_HOLDERS_NAMED, ShutGate},
-    label::Labels,
+    engine::Engine,
+    error::Result,
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    suspicion::Suspicion,
-    task::Task,
+    queue::gate::{MAX_HOLDERS_NAMED, ShutGate},
+    task::{Task, label::Labels, suspicion::Suspicion, tombstone::TombstoneHealth},
     time::Timestamp,
-    tombstone::TombstoneHealth,
 };
 
 pub use super::limit::validate_limit;
@@ -109,7 +107,7 @@ pub struct QueuePlace {
     pub probations: Vec<Probation>,
 }
 
-/// A suspect that runs, and until when it holds others back ([`crate::suspicion`]).
+/// A suspect that runs, and until when it holds others back ([`crate::task::suspicion`]).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Probation {
     /// When it ends, unless the task ends before.

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use crate::{
-    dependency,
-    engine::error::{ConflictReason, Error, Result},
+    error::{ConflictReason, Error, Result},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     name::{QueueName, TaskId},
+    submission::batch,
     task::NewTask,
 };
 
@@ -55,7 +55,7 @@ impl Submit {
     ///
     /// # Errors
     /// [`Error::Invalid`] for an empty batch, one over 1,000, an id named twice, or by
-    /// [`crate::unique::Unique::validate`] and [`dependency::validate`].
+    /// [`crate::task::unique::Unique::validate`] and [`batch::validate`].
     pub fn validate(&self) -> Result<()> {
         if self.tasks.is_empty() || self.tasks.len() > MAX_BATCH {
             return Err(Error::Invalid(format!("a batch holds 1 to {MAX_BATCH} tasks, not {}", self.tasks.len())));
@@ -63,7 +63,7 @@ impl Submit {
         for unique in self.tasks.iter().filter_map(|task| task.unique.as_ref()) {
             unique.validate().map_err(|error| Error::Invalid(error.to_string()))?;
         }
-        dependency::validate(&self.tasks).map_err(Error::Invalid)?;
+        batch::validate(&self.tasks).map_err(Error::Invalid)?;
         if let [_] = self.tasks.as_slice() {
             return Ok(());
         }

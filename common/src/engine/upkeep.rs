@@ -3,11 +3,8 @@
 use std::ops::AddAssign;
 
 use crate::{
-    engine::{
-        error::{Error, Result},
-        limit::validate_limit,
-        reads::TaskFilter,
-    },
+    engine::{limit::validate_limit, reads::TaskFilter},
+    error::{Error, Result},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName},

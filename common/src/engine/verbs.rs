@@ -28,13 +28,13 @@ pub mod types {
     pub use super::*;
     pub use crate::{
         access::{AccessKey, Digest, Session},
-        dependency::added::NewDependency,
+        dependency::signal::Signalled,
         engine::{
             AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules,
             Duty, DutyClaim, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey,
             Outbox, Page, Parents, ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule,
             QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, RunCounts, RunQuery,
-            ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
+            StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion, dependencies::NewDependency,
         },
         history::{Grain, History},
         lifecycle::Status,
@@ -42,13 +42,16 @@ pub mod types {
             ChangeId, DutyName, HolderId, KeyId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId,
             WorkflowId,
         },
-        queue::{Config, QueueConfig, RoleConfig},
-        registry::{Catalogue, CatalogueId},
-        routing::{RouteKey, RouteRule},
-        signal::Signalled,
-        task::Task,
-        tombstone::Tombstone,
-        worker::{RegisteredWorker, WorkerReport},
+        queue::{
+            Config, QueueConfig, RoleConfig,
+            routing::{RouteKey, RouteRule},
+        },
+        schedule::entry::ScheduleEntry,
+        task::{Task, tombstone::Tombstone},
+        worker::{
+            RegisteredWorker, WorkerReport,
+            registry::{Catalogue, CatalogueId},
+        },
         workflow::Run,
     };
 }

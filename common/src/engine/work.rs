@@ -3,17 +3,14 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    engine::{
-        error::{Error, Result},
-        upkeep::{LostTask, Reclaimed},
-    },
+    engine::upkeep::{LostTask, Reclaimed},
+    error::{Error, Result},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM, MAX_REFUSALS_PER_CLAIM},
     name::{QueueName, TaskId, WorkerId},
     payload::Payload,
-    task::{AttemptFailure, ClaimedTask, Fence, Progress},
-    task_kind::TaskKind,
-    trace::is_traceparent,
+    task::{AttemptFailure, ClaimedTask, Fence, Progress, trace::is_traceparent},
+    worker::task_kind::TaskKind,
 };
 
 /// How an attempt ends.
@@ -172,7 +169,7 @@ pub struct QueueClaim {
 }
 
 /// A kind of task that a claim does not take from a queue: the worker does not know it, and another worker of the queue
-/// does ([`crate::task_kind::is_known_elsewhere`]); or it is a blocking one, and the worker has no thread free.
+/// does ([`crate::worker::task_kind::is_known_elsewhere`]); or it is a blocking one, and the worker has no thread free.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Refusal {
     /// The queue.

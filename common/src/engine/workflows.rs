@@ -6,10 +6,8 @@
 
 use super::due::Due;
 use crate::{
-    engine::{
-        error::{Error, Result},
-        limit::validate_limit,
-    },
+    engine::limit::validate_limit,
+    error::{Error, Result},
     limits::{MAX_BATCH, MAX_RUN_BYTES, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
     name::{TaskId, WorkflowId},
     time::Timestamp,

@@ -9,7 +9,7 @@ use jiff::civil::{Date, DateTime, Time};
 
 use crate::{
     limits::{MAX_CRON_BYTES, MAX_CRON_EXPRESSIONS},
-    text::beginning,
+    values::text::beginning,
 };
 
 mod days;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{CatchUp, LastRun, Overlap, RunId, Schedule, ScheduleError, ScheduleState, SlotRefusal, Slots};
+use super::{
+    CatchUp, LastRun, Overlap, RunId, Schedule, ScheduleError, ScheduleState, SlotRefusal, Slots, entry::ScheduleEntry,
+};
 use crate::{
-    engine::schedules::ScheduleEntry,
     limits::MAX_CATCH_UP,
     task::Start,
     time::{Timestamp, micros},
@@ -198,7 +199,7 @@ mod tests {
     use crate::{
         name::{ScheduleName, TaskId, TaskName},
         schedule::{Target, Timing},
-        template::TaskTemplate,
+        submission::template::TaskTemplate,
     };
 
     const SECOND: i64 = 1_000_000;

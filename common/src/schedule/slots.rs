@@ -17,7 +17,7 @@ use super::{
     Cron, ScheduleError, Timing,
     cron::{Pass, YEARS_SEARCHED},
 };
-use crate::{limits::MAX_DELAY, text::beginning, time::Timestamp};
+use crate::{limits::MAX_DELAY, time::Timestamp, values::text::beginning};
 
 const SECOND: i64 = 1_000_000;
 /// The search for a first slot begins here, at the start of a leap year.

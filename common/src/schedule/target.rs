@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     name::{ScheduleName, TaskId, WorkflowId, WorkflowName},
-    template::TaskTemplate,
+    submission::template::TaskTemplate,
     time::Timestamp,
     workflow::{Run, Workflow},
 };

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobbers_common::{
-    board::BoardTask,
     engine::{
         Result,
-        boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
+        boards::{
+            BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
+            task::BoardTask,
+        },
     },
     name::BoardName,
 };
@@ -87,11 +89,11 @@ impl Boards for Measured {
 mod tests {
     use std::sync::Arc;
 
-    use jobbers_common::{
-        board::{Content, When},
-        engine::{
-            Engine as _,
-            boards::{Create, Selection, TakeOrder},
+    use jobbers_common::engine::{
+        Engine as _,
+        boards::{
+            Create, Selection, TakeOrder,
+            task::{Content, When},
         },
     };
     use jobbers_law::model::ModelEngine;

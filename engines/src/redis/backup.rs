@@ -11,8 +11,7 @@ use jobbers_common::{
     limits::MAX_ERRORS_KEPT,
     name::{BoardName, QueueName, TaskId, WorkerId},
     payload::Payload,
-    suspicion::Suspicion,
-    task::{NewTask, Task},
+    task::{NewTask, Task, suspicion::Suspicion},
     time::Timestamp,
 };
 use redis::{Cmd, Value};

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobbers_common::{
-    board::BoardTask,
     engine::{
         Result,
         boards::{
             BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
+            task::BoardTask,
             validate::{validate_get, validate_groups},
         },
         reads::validate_limit,

@@ -2,11 +2,12 @@
 
 use jobbers_common::{
     engine::{
-        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
-        StoredSchedule, Submitted, reads::validate_limit,
+        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, StoredSchedule,
+        Submitted, reads::validate_limit,
     },
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},
+    schedule::entry::ScheduleEntry,
     time::Timestamp,
 };
 use redis::{Cmd, Value};

@@ -9,11 +9,11 @@ use jobbers_common::{
             validate_restore,
         },
     },
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{DEPENDENCIES_A_PIECE, KEPT_PARAMETER_BYTES, MAX_DEPENDENCIES, SIGNALS_A_STEP},
     name::{BoardName, TaskId},
     payload::Payload,
+    queue::gate::ConcurrencyKey,
     task::Task,
     time::Timestamp,
 };

@@ -2,11 +2,11 @@
 
 use jobbers_common::{
     engine::{
-        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
-        StoredSchedule, Submit,
+        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, StoredSchedule, Submit,
     },
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},
+    schedule::entry::ScheduleEntry,
     time::Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension};

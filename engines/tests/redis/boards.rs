@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    board::{BoardTask, Content, When},
     engine::{
         Error, Flaw,
-        boards::{Boards, Commit, CommitAnswer, Create, Update},
+        boards::{
+            Boards, Commit, CommitAnswer, Create, Update,
+            task::{BoardTask, Content, When},
+        },
     },
     time::{Clock, ManualClock},
 };

@@ -3,8 +3,8 @@
 use jobbers_common::{
     engine::{Cancelled, Error, Extension, PruneRequest, PruneScope, SettleAnswer, TaskFilter, Trouble},
     lifecycle::Status,
-    registry::Catalogue,
     time::Clock,
+    worker::registry::Catalogue,
 };
 use jobbers_law::conformance::{DONE, LEASE, id, seconds, task, worker};
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use jobbers_common::{
     engine::{AuditRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode, Settlement},
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     payload::Payload,
-    queue::QueueConfig,
+    queue::{QueueConfig, gate::ConcurrencyKey},
     task::{NewTask, Start},
 };
 use jobbers_law::conformance::{

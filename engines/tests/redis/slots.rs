@@ -1,6 +1,10 @@
 //! Limits by key that are set while many tasks run.
 
-use jobbers_common::{engine::PutMode, gate::ConcurrencyKey, queue::QueueConfig, task::NewTask};
+use jobbers_common::{
+    engine::PutMode,
+    queue::{QueueConfig, gate::ConcurrencyKey},
+    task::NewTask,
+};
 use jobbers_law::conformance::{ids, queue, seconds, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Outcome, QueueClaim, Settlement},
-    gate::ConcurrencyKey,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
+    queue::gate::ConcurrencyKey,
     task::{ClaimedTask, NewTask, Start},
 };
 use jobbers_law::conformance::{DONE, Fixture, failure, queue, seconds, task_in, worker};

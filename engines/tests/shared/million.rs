@@ -2,9 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jobbers_common::{
-    board::Content,
-    engine::boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Selection},
+use jobbers_common::engine::boards::{
+    Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Selection, task::Content,
 };
 use jobbers_law::conformance::boards::{board, commit, create};
 

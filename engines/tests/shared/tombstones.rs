@@ -2,9 +2,8 @@
 
 use jobbers_common::{
     engine::{PruneRequest, PruneScope, TaskFilter},
-    task::NewTask,
+    task::{NewTask, tombstone::TombstonePolicy},
     time::Clock,
-    tombstone::TombstonePolicy,
 };
 use jobbers_law::conformance::{DONE, Fixture, id, seconds, task};
 

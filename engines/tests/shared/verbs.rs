@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    dependency::{Dependency, DependencyPolicy, added::NewDependency},
+    dependency::{Dependency, DependencyPolicy},
     engine::{
         AuditRequest, Cancelled, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest,
-        Resubmit, Settlement, TaskFilter,
+        Resubmit, Settlement, TaskFilter, dependencies::NewDependency,
     },
     lifecycle::Status,
     limits::{
@@ -14,8 +14,7 @@ use jobbers_common::{
     },
     name::QueueName,
     payload::Payload,
-    queue::{QueueConfig, Retention},
-    rate::RateLimit,
+    queue::{QueueConfig, Retention, rate::RateLimit},
     task::{ClaimedTask, Start},
 };
 use jobbers_law::conformance::{DONE, Fixture, id, queue, seconds, worker};

@@ -7,12 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::{
-    board::BoardTime,
-    engine::{
-        AuditRequest, Finding, Flaw, OnConflict, Submit, Tasks, Upkeep,
-        boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Take, TakeOrder},
-    },
+use jobbers_common::engine::{
+    AuditRequest, Finding, Flaw, OnConflict, Submit, Tasks, Upkeep,
+    boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Take, TakeOrder, task::BoardTime},
 };
 use jobbers_engines::{
     OpenOptions,
@@ -259,7 +256,8 @@ async fn a_large_group_costs_what_a_small_one_costs() {
     let address = format!("{}?synchronous=normal", url(&folder.path().join("store.db")));
     let engine = SqliteEngine::open(&address, options).await.unwrap();
     let fill = async |name: &str, tasks: i64| {
-        let create = |at: i64| Create { at: jobbers_common::board::When::At(BoardTime(at)), ..create(name) };
+        let create =
+            |at: i64| Create { at: jobbers_common::engine::boards::task::When::At(BoardTime(at)), ..create(name) };
         for first in (0..tasks).step_by(10_000) {
             create_many(&engine, (first..tasks.min(first + 10_000)).map(create).collect()).await;
         }

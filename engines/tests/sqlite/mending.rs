@@ -7,12 +7,11 @@ use jobbers_common::{
         AuditRequest, ClaimRequest, Claims, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode,
         QueueClaim, Queues, Submit, Tasks, Upkeep, reads::first_queues,
     },
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     name::QueueName,
     payload::Payload,
-    queue::QueueConfig,
+    queue::{QueueConfig, gate::ConcurrencyKey},
     task::NewTask,
     time::{ManualClock, Timestamp},
 };

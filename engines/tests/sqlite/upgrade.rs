@@ -11,11 +11,13 @@ use jobbers_common::{
     },
     lifecycle::Status,
     limits::MAX_BATCH,
-    metadata::Metadata,
     name::QueueName,
-    task::{Fence, NewTask, Task},
+    task::{
+        Fence, NewTask, Task,
+        metadata::Metadata,
+        unique::{Unique, UniqueKey},
+    },
     time::{ManualClock, Timestamp},
-    unique::{Unique, UniqueKey},
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use jobbers_law::conformance::{DONE, Fixture, LEASE, ids, task, task_in};

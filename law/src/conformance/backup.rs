@@ -3,25 +3,27 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    dependency::{Dependency, DependencyPolicy},
+    dependency::{
+        Dependency, DependencyPolicy,
+        signal::{AwaitedSignal, OnTimeout, Signalled},
+    },
     engine::{
         Error, Extension, Heartbeat, OnConflict, ParentsRequest, PruneRequest, PruneScope, PutMode, SettleAnswer,
         TaskFilter,
         backup::{Backup, Edges, Restored, StoredTask},
     },
-    error_kind::ErrorKind,
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_RESTORED_REVISION, SIGNALS_A_STEP},
     name::{SignalName, TaskId},
     payload::Payload,
-    policy::{DeadLetter, PolicyOverrides},
-    queue::{QueueConfig, Retention},
-    signal::{AwaitedSignal, OnTimeout, Signalled},
-    suspicion::Suspicion,
-    task::{AttemptFailure, FailureKind, NewTask, Priority, Progress, Start},
+    policy::{DeadLetter, PolicyOverrides, error_kind::ErrorKind},
+    queue::{QueueConfig, Retention, gate::ConcurrencyKey},
+    task::{
+        AttemptFailure, FailureKind, NewTask, Priority, Progress, Start,
+        suspicion::Suspicion,
+        unique::{Unique, UniqueKey},
+    },
     time::{Clock, Timestamp},
-    unique::{Unique, UniqueKey},
 };
 
 use super::{

@@ -3,11 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime, Content, When},
     engine::{
         Error,
         backup::{Backup, BoardPiece, Restored},
-        boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Selection, Take, TakeOrder},
+        boards::{
+            Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Selection, Take, TakeOrder,
+            task::{BoardTask, BoardTime, Content, When},
+        },
     },
     limits::{MAX_BATCH, MAX_RESTORED_REVISION},
     name::BoardName,

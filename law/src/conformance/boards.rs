@@ -13,12 +13,12 @@ pub mod wait;
 use std::{any::Any, collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime, Content, When},
     engine::{
         Error, Result,
         boards::{
             Boards, Commit, CommitAnswer, Committed, Conflicts, Create, ListTasks, Selection, Take, TakeAnswer,
             TakeOrder, TaskPage, Update,
+            task::{BoardTask, BoardTime, Content, When},
         },
     },
     name::BoardName,

@@ -13,8 +13,8 @@ use jobbers_common::{
     payload::Payload,
     queue::QueueConfig,
     task::{AttemptFailure, ClaimedTask, FailureKind, NewTask, Task},
-    task_kind::TaskKind,
     time::ManualClock,
+    worker::task_kind::TaskKind,
 };
 
 /// The lease that the helpers take.

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use jobbers_common::{
     engine::{Error, ListRequest, OnConflict, Outcome, Resubmit, Submit, TaskFilter},
-    label::Labels,
     lifecycle::Status,
-    metadata::Metadata,
     name::TaskName,
-    task::{NewTask, Priority, Start, Task},
+    task::{NewTask, Priority, Start, Task, label::Labels, metadata::Metadata},
     time::Clock,
 };
 

@@ -8,22 +8,18 @@ use std::{sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{
-        Error, Fire, Fired, IfBusy, Launch, Previous, PruneRequest, PruneScope, PutMode, PutSchedule, ScheduleEntry,
-        StoredSchedule, SubmittedHow,
+        Error, Fire, Fired, IfBusy, Launch, Previous, PruneRequest, PruneScope, PutMode, PutSchedule, StoredSchedule,
+        SubmittedHow,
     },
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_SCHEDULE_BYTES},
-    metadata::Metadata,
     name::{ScheduleName, TaskId, TaskName},
     policy::PolicyOverrides,
-    queue::{Config, QueueConfig, Retention},
-    routing::Turns,
-    schedule::{CatchUp, Overlap, RunId, Schedule, Target, Timing},
-    task::{NewTask, Priority, Start},
-    template::TaskTemplate,
+    queue::{Config, QueueConfig, Retention, gate::ConcurrencyKey, routing::Turns},
+    schedule::{CatchUp, Overlap, RunId, Schedule, Target, Timing, entry::ScheduleEntry},
+    submission::{draft::TaskDraft, template::TaskTemplate},
+    task::{NewTask, Priority, Start, metadata::Metadata},
     time::Timestamp,
 };
 

@@ -12,27 +12,31 @@ use std::{
 use jobbers_common::{
     dependency::{
         Dependency, DependencyPolicy,
-        added::{AddRefusal, NewDependency},
+        signal::{AwaitedSignal, OnTimeout},
     },
     engine::{
         ClaimRequest, Claims, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, Letters,
         ListRequest, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Queues, Reclaimed,
-        Refusal, Resubmit, Settlement, Submit, TaskFilter, Tasks, Upkeep, reads::first_queues,
+        Refusal, Resubmit, Settlement, Submit, TaskFilter, Tasks, Upkeep,
+        dependencies::{AddRefusal, NewDependency},
+        reads::first_queues,
     },
-    error_kind::ErrorKind,
-    gate::{ConcurrencyKey, GateLimits},
     history::{Counts, Grain, Slot},
     lifecycle::Status,
     name::{SignalName, TaskId, TaskName},
     payload::Payload,
-    policy::{DeadLetter, Exhausted, PolicyOverrides},
-    queue::{QueueConfig, Retention},
-    rate::RateLimit,
-    signal::{AwaitedSignal, OnTimeout},
-    task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
-    task_kind::TaskKind,
+    policy::{DeadLetter, Exhausted, PolicyOverrides, error_kind::ErrorKind},
+    queue::{
+        QueueConfig, Retention,
+        gate::{ConcurrencyKey, GateLimits},
+        rate::RateLimit,
+    },
+    task::{
+        ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task,
+        unique::{OnDuplicate, Unique, UniqueKey},
+    },
     time::{Clock, Timestamp},
-    unique::{OnDuplicate, Unique, UniqueKey},
+    worker::task_kind::TaskKind,
 };
 
 use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime},
     engine::{
         Result,
         backup::{BoardPiece, Restored},
         boards::{
             BoardCount, Commit, CommitAnswer, Committed, Conflicts, GroupCount, ListTasks, Placed, Selection, Take,
             TakeAnswer, TaskPage, Update,
+            task::{BoardTask, BoardTime},
             validate::{changed_twice, validate_changes},
         },
     },

@@ -4,15 +4,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jobbers_common::{
     dependency::{
-        Dependencies, Dependency, End, EndedPredecessor,
-        added::{AddRefusal, NewDependency, Search, find_circle},
-        consequence,
+        Dependencies, Dependency, End, EndedPredecessor, consequence,
+        signal::{ExternalSignal, SignalState, Signalled},
     },
-    engine::{Error, Result},
+    engine::{
+        Error, Result,
+        dependencies::{AddRefusal, NewDependency, Search, find_circle},
+    },
     lifecycle::{Move, Status},
     limits::{MAX_DEPENDENCIES, MAX_DEPENDENCIES_SHOWN, MAX_EDGES_CHECKED, MAX_SIGNALS_KEPT, TIMEOUTS_A_TICK},
     name::{SignalName, TaskId},
-    signal::{ExternalSignal, SignalState, Signalled},
     task::{NewTask, Task},
     time::Timestamp,
 };

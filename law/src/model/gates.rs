@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    gate::{Gate, GateLimits, MAX_HOLDERS_NAMED, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
+    queue::gate::{Gate, GateLimits, MAX_HOLDERS_NAMED, ShutGate},
     time::Timestamp,
 };
 

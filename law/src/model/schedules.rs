@@ -3,12 +3,10 @@
 use std::ops::Bound;
 
 use jobbers_common::{
-    engine::{
-        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
-        StoredSchedule,
-    },
+    engine::{DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, StoredSchedule},
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},
+    schedule::entry::ScheduleEntry,
     time::Timestamp,
 };
 

@@ -7,8 +7,10 @@ use jobbers_common::{
     engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
     limits::{MAX_BATCH, MAX_SESSIONS},
     name::{KeyId, QueueName, RoleName, TaskId, WorkerId},
-    queue::{Config, QueueConfig, RoleConfig},
-    routing::{RouteKey, RouteRule, check_place},
+    queue::{
+        Config, QueueConfig, RoleConfig,
+        routing::{RouteKey, RouteRule, check_place},
+    },
     time::Timestamp,
     worker::{RegisteredWorker, WorkerReport},
 };

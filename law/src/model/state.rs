@@ -7,23 +7,25 @@ use std::{
 
 use jobbers_common::{
     access::Session,
-    dependency::End,
+    dependency::{End, signal::SignalState},
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, LoggedChange, StoredRun, StoredSchedule},
-    gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
     name::{BoardName, DutyName, QueueName, ScheduleName, SignalName, TaskId, TaskName, WorkerId, WorkflowId},
     payload::Payload,
-    queue::Config,
-    registry::{Catalogue, CatalogueId},
-    signal::SignalState,
-    suspicion::{Suspicion, WorkerLoss},
-    task::{AttemptError, AttemptFailure, Fence, Task},
-    task_kind::TaskKind,
+    queue::{Config, gate::Gate},
+    task::{
+        AttemptError, AttemptFailure, Fence, Task,
+        suspicion::{Suspicion, WorkerLoss},
+        tombstone::Tombstone,
+        unique::UniqueKey,
+    },
     time::Timestamp,
-    tombstone::Tombstone,
-    unique::UniqueKey,
-    worker::RegisteredWorker,
+    worker::{
+        RegisteredWorker,
+        registry::{Catalogue, CatalogueId},
+        task_kind::TaskKind,
+    },
 };
 
 use super::{

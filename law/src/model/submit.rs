@@ -6,8 +6,7 @@ use jobbers_common::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId},
     payload::Payload,
-    suspicion::Suspicion,
-    task::{NewTask, Start, Task},
+    task::{NewTask, Start, Task, suspicion::Suspicion},
     time::Timestamp,
 };
 

@@ -4,9 +4,11 @@ use jobbers_common::{
     engine::{Error, Result},
     lifecycle::Status,
     name::{TaskId, TaskName},
-    task::{NewTask, Task},
+    task::{
+        NewTask, Task,
+        unique::{OnDuplicate, UniqueKey},
+    },
     time::Timestamp,
-    unique::{OnDuplicate, UniqueKey},
 };
 
 use super::{records::KeyHolder, state::State};

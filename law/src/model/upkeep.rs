@@ -5,11 +5,13 @@ use jobbers_common::{
     engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result, TaskDeletion},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
-    suspicion::WorkerLoss,
-    task::{AttemptFailure, FailureKind},
+    outcome::transition::Transition,
+    task::{
+        AttemptFailure, FailureKind,
+        suspicion::WorkerLoss,
+        tombstone::{Tombstone, TombstonePolicy},
+    },
     time::Timestamp,
-    tombstone::{Tombstone, TombstonePolicy},
-    transition::Transition,
 };
 
 use super::state::{State, Stored};

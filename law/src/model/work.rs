@@ -9,11 +9,13 @@ use jobbers_common::{
     },
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
-    rate::RateLimit,
-    suspicion::{HeldSuspects, Suspicion},
-    task::{AttemptError, AttemptFailure, ClaimedTask, Fence, Lease, Task},
+    outcome::transition::{Facts, Return, Transition, UnknownMark, is_repetition},
+    queue::rate::RateLimit,
+    task::{
+        AttemptError, AttemptFailure, ClaimedTask, Fence, Lease, Task,
+        suspicion::{HeldSuspects, Suspicion},
+    },
     time::Timestamp,
-    transition::{Facts, Return, Transition, UnknownMark, is_repetition},
 };
 
 use super::state::{FirstGiveBack, State, Stored};

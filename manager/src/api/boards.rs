@@ -20,9 +20,11 @@ use jobbers_api::{
     value::NameDoc,
 };
 use jobbers_common::{
-    board::{BoardTask, When},
     engine::{
-        boards::{Commit, CommitAnswer, ListTasks, Selection, Take, TakeOrder, Update},
+        boards::{
+            Commit, CommitAnswer, ListTasks, Selection, Take, TakeOrder, Update,
+            task::{BoardTask, When},
+        },
         reads::validate_limit,
     },
     limits::MAX_BATCH,

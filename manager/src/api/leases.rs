@@ -31,11 +31,13 @@ use jobbers_common::{
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
+    outcome::settling::settle_unknown,
     queue::Config,
-    settling::settle_unknown,
     task::ClaimedTask,
-    task_kind::{TaskKind, unknown_delay},
-    worker::ANY_TASK,
+    worker::{
+        ANY_TASK,
+        task_kind::{TaskKind, unknown_delay},
+    },
 };
 
 use crate::{

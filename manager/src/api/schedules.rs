@@ -18,9 +18,9 @@ use jobbers_api::{
     workflow::WorkflowRequest,
 };
 use jobbers_common::{
-    engine::{Error, PutMode, PutSchedule, ScheduleEntry, StoredSchedule, reads::validate_limit},
+    engine::{Error, PutMode, PutSchedule, StoredSchedule, reads::validate_limit},
     name::ScheduleName,
-    schedule::{Schedule, ScheduleError, Target, WorkflowTemplate},
+    schedule::{Schedule, ScheduleError, Target, WorkflowTemplate, entry::ScheduleEntry},
     time::Timestamp,
 };
 

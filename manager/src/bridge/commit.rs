@@ -2,10 +2,12 @@
 
 use jobbers_boards::BRIDGE_OWNER;
 use jobbers_common::{
-    board::{Content, When},
     engine::{
         Error, Result,
-        boards::{Boards, Commit, CommitAnswer, Committed, Create, Placed, Selection, Update},
+        boards::{
+            Boards, Commit, CommitAnswer, Committed, Create, Placed, Selection, Update,
+            task::{Content, When},
+        },
     },
     name::{BoardName, TaskId},
 };

@@ -7,10 +7,9 @@ use std::{
 };
 
 use jobbers_common::{
-    board::When,
     engine::{
         Engine, Result,
-        boards::{ListTasks, Placed},
+        boards::{ListTasks, Placed, task::When},
     },
     name::TaskId,
 };

@@ -10,15 +10,16 @@ use futures_util::future::join_all;
 use jobbers_api::problem::{Code, Problem};
 use jobbers_boards::BRIDGE_OWNER;
 use jobbers_common::{
-    board::{BoardTask, BoardTime, Content, When},
-    draft::TaskDraft,
     engine::{
         Error, OnConflict, Result, Submit,
-        boards::{ListTasks, Placed, Take, TakeOrder},
+        boards::{
+            ListTasks, Placed, Take, TakeOrder,
+            task::{BoardTask, BoardTime, Content, When},
+        },
     },
     name::TaskId,
+    submission::{draft::TaskDraft, template::TaskTemplate},
     task::{NewTask, Start},
-    template::TaskTemplate,
 };
 
 use super::{

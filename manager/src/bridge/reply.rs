@@ -3,8 +3,10 @@
 use jobbers_api::payload::shown;
 use jobbers_boards::masstasker::wrapper;
 use jobbers_common::{
-    board::{Content, When},
-    engine::boards::Create,
+    engine::boards::{
+        Create,
+        task::{Content, When},
+    },
     lifecycle::Status,
     limits::MAX_BOARD_COMMIT_BYTES,
     name::TaskId,

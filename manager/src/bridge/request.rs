@@ -6,10 +6,10 @@ use jobbers_boards::{
     masstasker::wrapper::{message_name, unwrap},
 };
 use jobbers_common::{
-    board::{BoardTask, Content},
+    engine::boards::task::{BoardTask, Content},
     limits::{MAX_BOARD_LABELS, MAX_JSON_DEPTH},
     name::{BoardName, TaskId, TaskName},
-    template::TaskTemplate,
+    submission::template::TaskTemplate,
 };
 use serde_json::{json, value::RawValue};
 
@@ -113,7 +113,7 @@ fn json_object(data: &[u8]) -> Result<Box<RawValue>, String> {
 #[cfg(test)]
 mod tests {
     use jobbers_boards::masstasker::wrapper::wrap;
-    use jobbers_common::board::BoardTime;
+    use jobbers_common::engine::boards::task::BoardTime;
 
     use super::*;
     use crate::bridge::tests::settings;

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    board::{BoardTask, When},
     engine::{
         ClaimRequest, Claims, Cycle, ListRequest, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, Queues,
         Result, Settlement, TaskFilter, Tasks, Upkeep,
         boards::{
             BoardCount, Boards, Commit, CommitAnswer, Create, GroupCount, ListTasks, Selection, Take, TakeAnswer,
             TaskPage, Update,
+            task::{BoardTask, When},
         },
     },
     lifecycle::Status,

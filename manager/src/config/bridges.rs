@@ -7,9 +7,9 @@ use std::{
 
 use jobbers_boards::{masstasker, taskstore};
 use jobbers_common::{
-    duration,
     limits::MAX_BOARD_GROUP_BYTES,
     name::{BoardName, QueueName, TaskName},
+    values::duration,
 };
 use serde::{Deserialize, Serialize};
 

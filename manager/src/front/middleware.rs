@@ -18,7 +18,7 @@ use axum::{
 use futures_util::FutureExt;
 use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, name::KeyId, panic::words_of};
+use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, name::KeyId, outcome::panic::words_of};
 use jobbers_process::server::{
     answer::{Counted, SMALL_ANSWER},
     connections::{Busy, Delivery},

@@ -223,6 +223,6 @@ fn too_large(limit: usize) -> Problem {
 }
 
 fn too_slow(limit: Duration) -> Problem {
-    let limit = jobbers_common::duration::format(limit);
+    let limit = jobbers_common::values::duration::format(limit);
     Problem::new(Code::RequestTimeout, format!("the body did not arrive within {limit}"))
 }

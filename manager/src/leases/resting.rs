@@ -12,7 +12,7 @@ use jobbers_common::{
     engine::Refusal,
     limits::MAX_REFUSALS_PER_CLAIM,
     name::QueueName,
-    task_kind::{TaskKind, UNKNOWN_RESTS},
+    worker::task_kind::{TaskKind, UNKNOWN_RESTS},
 };
 use parking_lot::Mutex;
 

@@ -17,10 +17,12 @@ use jobbers_common::{
     limits::MAX_REFUSALS_PER_CLAIM,
     name::{QueueName, RoleName, TaskName},
     payload::Payload,
-    registry::{Catalogue, CatalogueId, TaskSpec},
     task::{ClaimedTask, Task},
-    task_kind::TaskKind,
-    worker::{RegisteredWorker, WorkerState},
+    worker::{
+        RegisteredWorker, WorkerState,
+        registry::{Catalogue, CatalogueId, TaskSpec},
+        task_kind::TaskKind,
+    },
 };
 use tokio_util::sync::CancellationToken;
 

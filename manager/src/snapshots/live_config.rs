@@ -6,11 +6,10 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::AccessKey,
-    draft::TaskDraft,
     engine::{Engine, Error, PutMode, Result},
     name::{KeyId, QueueName, RoleName},
-    queue::{Config, QueueConfig, RoleConfig},
-    routing::QueueForbidden,
+    queue::{Config, QueueConfig, RoleConfig, routing::QueueForbidden},
+    submission::draft::TaskDraft,
     task::NewTask,
 };
 use jobbers_engines::config_cache::ConfigCache;

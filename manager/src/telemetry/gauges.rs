@@ -20,7 +20,7 @@ use jobbers_common::{
             WORKERS_ALIVE, WORKERS_DRAIN_AGE,
         },
     },
-    rate::RateLimit,
+    queue::rate::RateLimit,
     time::Timestamp,
     worker::{RegisteredWorker, WorkerState},
 };

@@ -8,13 +8,12 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{
-        Error, Fire, Fired, IfBusy, Launch, Previous, Result, ScheduleEntry, StoredSchedule, Submitted,
-        workflows::encode_workflow,
+        Error, Fire, Fired, IfBusy, Launch, Previous, Result, StoredSchedule, Submitted, workflows::encode_workflow,
     },
     name::{NameError, ScheduleName, TaskId, WorkflowId},
-    schedule::{Overlap, RunId, Schedule, SlotRefusal, Target},
+    schedule::{Overlap, RunId, Schedule, SlotRefusal, Target, entry::ScheduleEntry},
+    submission::draft::TaskDraft,
     task::Start,
     time::Timestamp,
     workflow::Run,

@@ -9,13 +9,13 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use jobbers_common::{
     dependency::Dependency,
-    draft::TaskDraft,
     engine::{
         Error, OnConflict, PutRun, Result, RunQuery, StoredRun, Submit, SubmittedHow, workflows::decode_workflow,
     },
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{TaskId, WorkflowId},
+    submission::draft::TaskDraft,
     task::{NewTask, Start},
     time::Timestamp,
     workflow::{Edge, Node, Piece, Run, RunState, Workflow, node_task_id},

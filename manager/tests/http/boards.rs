@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    board::{Content, When},
-    engine::boards::{Boards, Commit, CommitAnswer, Create, Take, TakeOrder},
+    engine::boards::{
+        Boards, Commit, CommitAnswer, Create, Take, TakeOrder,
+        task::{Content, When},
+    },
     name::BoardName,
 };
 use reqwest::Method;

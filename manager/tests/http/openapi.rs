@@ -7,8 +7,7 @@ use std::{
 
 use jobbers_common::{
     access::{AccessKey, AccessRole},
-    board::When,
-    engine::PutMode,
+    engine::{PutMode, boards::task::When},
     name::KeyId,
     time::Timestamp,
 };

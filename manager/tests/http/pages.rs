@@ -4,12 +4,13 @@
 use std::{any::Any, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    board::When,
-    engine::{Engine, Outcome},
-    failure::{AttemptFailure, FailureKind},
+    engine::{Engine, Outcome, boards::task::When},
     policy::{CrashPolicy, PolicyOverrides},
-    registry::{Catalogue, TaskSpec},
-    worker::{WorkerReport, WorkerState},
+    task::failure::{AttemptFailure, FailureKind},
+    worker::{
+        WorkerReport, WorkerState,
+        registry::{Catalogue, TaskSpec},
+    },
 };
 use jobbers_engines::{OpenOptions, open};
 use jobbers_manager::Config;

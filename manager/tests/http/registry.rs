@@ -6,8 +6,10 @@ use jobbers_common::{
     engine::Engine,
     name::{TaskName, WorkerId},
     policy::{CrashPolicy, DeadLetter, PolicyOverrides},
-    registry::{Catalogue, TaskSpec},
-    worker::{WorkerReport, WorkerState},
+    worker::{
+        WorkerReport, WorkerState,
+        registry::{Catalogue, TaskSpec},
+    },
 };
 use reqwest::Method;
 use serde_json::{Value, json};

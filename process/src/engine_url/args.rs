@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use jobbers_common::duration;
+use jobbers_common::values::duration;
 use serde::Serialize;
 
 use crate::site::Site;

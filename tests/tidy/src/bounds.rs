@@ -19,7 +19,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("a body |", "manager/manager.default.toml", "max_body_bytes"),
     ("a message over gRPC", "manager/manager.default.toml", "masstasker_max_message_bytes"),
     ("calls at a time", "boards/src/masstasker/connections.rs", "MOST_CALLS"),
-    ("what a sentence", "common/src/text.rs", "MAX_SENTENCE_BYTES"),
+    ("what a sentence", "common/src/values/text.rs", "MAX_SENTENCE_BYTES"),
     ("tasks of a batch", "common/src/limits.rs", "MAX_WORKFLOW_NODES"),
     ("bodies and flowcharts", "manager/src/long_work.rs", "LONG_BYTES"),
     ("bodies and flowcharts", "manager/src/api/workflows.rs", "MANY_NODES"),

@@ -5,13 +5,12 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    backoff::Backoff,
-    duration,
     lifecycle::Status,
     limits::MAX_ERROR_KINDS,
     name::{QueueName, TaskName},
-    policy::PolicyOverrides,
-    unique::OnDuplicate,
+    policy::{PolicyOverrides, backoff::Backoff},
+    task::unique::OnDuplicate,
+    values::duration,
 };
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
 use syn::{
@@ -330,10 +329,7 @@ fn is_similar(word: &str, known: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::{
-        error_kind::ErrorKind,
-        policy::{DeadLetter, OnShutdown, OnStall},
-    };
+    use jobbers_common::policy::{DeadLetter, OnShutdown, OnStall, error_kind::ErrorKind};
     use quote::quote;
 
     use super::*;

@@ -1,6 +1,9 @@
 //! What the submissions of a task say unless they say otherwise: its queue, priority, labels and concurrency key.
 
-use jobbers_common::{label::Label, name::QueueName, task::Priority};
+use jobbers_common::{
+    name::QueueName,
+    task::{Priority, label::Label},
+};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr, Result, Type};

@@ -1,9 +1,8 @@
 //! The code that replaces the function.
 
 use jobbers_common::{
-    error_kind::ErrorKind,
     name::TaskName,
-    policy::{PolicyOverrides, TaskPolicy},
+    policy::{PolicyOverrides, TaskPolicy, error_kind::ErrorKind},
 };
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     lifecycle::Status,
-    unique::{OnDuplicate, Unique, UniqueError, UniqueKey},
+    task::unique::{OnDuplicate, Unique, UniqueError, UniqueKey},
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};

@@ -23,7 +23,7 @@ use jobbers_common::{
     },
     name::{QueueName, RoleName, TaskName},
     task::{AttemptFailure, FailureKind},
-    task_kind::TaskKind,
+    worker::task_kind::TaskKind,
 };
 use opentelemetry::{
     KeyValue,

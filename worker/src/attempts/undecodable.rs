@@ -6,8 +6,8 @@
 
 use jobbers_common::{
     engine::Outcome,
-    error_kind::ErrorKind,
     limits::MAX_ERROR_BYTES,
+    policy::error_kind::ErrorKind,
     task::{AttemptFailure, FailureKind},
 };
 

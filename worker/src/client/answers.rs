@@ -1,6 +1,8 @@
 //! What both kinds of connection answer, in one form.
 
-use jobbers_common::{engine::Submitted, error_kind::ErrorKind, lifecycle::Status, payload::Payload, task::Progress};
+use jobbers_common::{
+    engine::Submitted, lifecycle::Status, payload::Payload, policy::error_kind::ErrorKind, task::Progress,
+};
 
 /// The answer to a submission, whichever way it took.
 #[derive(Debug)]

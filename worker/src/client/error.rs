@@ -3,11 +3,10 @@
 use jobbers_api::problem::Code;
 use jobbers_common::{
     engine::Error,
-    error_kind::ErrorKind,
     lifecycle::Status,
     name::{NameError, TaskId},
-    policy::PolicyError,
-    routing::QueueForbidden,
+    policy::{PolicyError, error_kind::ErrorKind},
+    queue::routing::QueueForbidden,
 };
 
 use crate::payload::codec::CodecError;
@@ -183,7 +182,7 @@ mod tests {
     fn an_error_of_the_store_says_the_same_as_its_answer_over_http() {
         let (queue, id) = ("mail".parse().unwrap(), TaskId::new("a").unwrap());
         let holder = TaskId::new("b").unwrap();
-        let key = jobbers_common::unique::UniqueKey::new("k").unwrap();
+        let key = jobbers_common::task::unique::UniqueKey::new("k").unwrap();
         let pause = Duration::from_secs(1);
         let errors = [
             Error::UnknownQueue(queue),

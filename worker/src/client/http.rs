@@ -15,10 +15,10 @@ use jobbers_api::{
     workflow::{WorkflowRequest, WorkflowView},
 };
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{Error, OnConflict, Submitted, SubmittedHow},
     name::{TaskId, WorkflowId},
     payload::Payload,
+    submission::draft::TaskDraft,
     task::{Priority, Progress, Start},
     workflow::RunState,
 };
@@ -229,10 +229,12 @@ impl From<SubmittedView> for Taken {
 mod tests {
     use jobbers_common::{
         dependency::{Dependency, DependencyPolicy},
-        label::{Label, Labels},
         policy::PolicyOverrides,
+        task::{
+            label::{Label, Labels},
+            unique::{Unique, UniqueKey},
+        },
         time::Timestamp,
-        unique::{Unique, UniqueKey},
     };
     use serde_json::json;
     use tokio::{

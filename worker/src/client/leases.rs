@@ -14,13 +14,12 @@ use jobbers_api::{
 };
 use jobbers_common::{
     engine::Error,
-    error_kind::ErrorKind,
-    label::Labels,
     lifecycle::Status,
     limits::{MAX_ERROR_BYTES, MAX_PROGRESS_BYTES},
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    task::{Fence, Priority, Progress},
+    policy::error_kind::ErrorKind,
+    task::{Fence, Priority, Progress, label::Labels},
     time::Timestamp,
 };
 use serde_json::value::RawValue;

@@ -1,8 +1,8 @@
 //! A workflow with names for its nodes, as it is sent.
 
 use jobbers_common::{
-    draft::TaskDraft,
     name::{WorkflowId, WorkflowName},
+    submission::draft::TaskDraft,
 };
 
 /// A workflow with names for its nodes.

@@ -1,6 +1,6 @@
 //! The client of a task that submits others: they get labels of their parent.
 
-use jobbers_common::label::Labels;
+use jobbers_common::task::label::Labels;
 
 use super::connection::Client;
 use crate::payload::codec::Codecs;

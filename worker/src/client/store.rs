@@ -3,13 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{Engine, Error, OnConflict, Submit, Submitted},
     name::{QueueName, TaskId},
     policy::CrashPolicy,
     queue::Config,
+    submission::{draft::TaskDraft, template::TaskTemplate},
     task::{NewTask, Start},
-    template::TaskTemplate,
 };
 use jobbers_engines::config_cache::ConfigCache;
 use jobbers_process::telemetry::traces;

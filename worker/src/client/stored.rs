@@ -13,11 +13,10 @@ use jobbers_api::{
     value::Asked,
 };
 use jobbers_common::{
-    dependency::added::NewDependency,
-    engine::{Cancelled, TaskDeletion},
+    dependency::signal::Signalled,
+    engine::{Cancelled, TaskDeletion, dependencies::NewDependency},
     lifecycle::Status,
     name::{SignalName, TaskId},
-    signal::Signalled,
 };
 
 use super::{

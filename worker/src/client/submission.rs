@@ -3,14 +3,15 @@
 use std::{marker::PhantomData, time::Duration};
 
 use jobbers_common::{
-    dependency::DependencyPolicy,
+    dependency::{DependencyPolicy, signal::OnTimeout},
     lifecycle::Status,
     payload::Payload,
     policy::{CrashPolicy, Exhausted, PolicyOverrides},
-    signal::OnTimeout,
-    task::Start,
+    task::{
+        Start,
+        unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
+    },
     time::Timestamp,
-    unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
 };
 use sha2::{Digest, Sha256};
 

@@ -1,6 +1,6 @@
 //! Submitting: by submission, and in batches.
 
-use jobbers_common::{draft::TaskDraft, engine::OnConflict};
+use jobbers_common::{engine::OnConflict, submission::draft::TaskDraft};
 
 use super::{
     answers::Taken,

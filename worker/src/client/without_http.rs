@@ -3,10 +3,10 @@
 use std::{convert::Infallible, fmt::Display, time::Duration};
 
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{Error, OnConflict},
     name::{TaskId, WorkflowId},
     payload::Payload,
+    submission::draft::TaskDraft,
     workflow::RunState,
 };
 use serde::Serialize;

@@ -7,7 +7,6 @@ use std::{
 };
 
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{
         Engine, Error, OnConflict, PutRun, Submit,
         workflows::{encode_workflow, validate_ids},
@@ -15,8 +14,8 @@ use jobbers_common::{
     limits::{MAX_BATCH, MAX_WORKFLOW_ID_BYTES},
     name::{NodeName, TaskId, WorkflowId, WorkflowName},
     policy::CrashPolicy,
+    submission::{draft::TaskDraft, template::TaskTemplate},
     task::NewTask,
-    template::TaskTemplate,
     workflow::{NewNode, Piece, Run, RunState, Workflow, node_task_id},
 };
 use sha2::{Digest, Sha256};

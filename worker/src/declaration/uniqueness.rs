@@ -8,7 +8,7 @@ use std::time::Duration;
 use jobbers_common::{
     lifecycle::Status,
     payload::Payload,
-    unique::{OnDuplicate, UniqueKey},
+    task::unique::{OnDuplicate, UniqueKey},
 };
 use serde::Serialize;
 use serde_json::Value;

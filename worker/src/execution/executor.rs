@@ -18,14 +18,13 @@ use std::{
 
 use futures_util::FutureExt;
 use jobbers_common::{
-    duration,
     engine::Outcome,
-    error_kind::ErrorKind,
     limits::DEFAULT_MAX_PAYLOAD_BYTES,
+    outcome::settling::{Spent, Verdict, panic_failure, settle_failure},
     payload::Payload,
-    policy::{OnStall, TaskPolicy},
-    settling::{Spent, Verdict, panic_failure, settle_failure},
+    policy::{OnStall, TaskPolicy, error_kind::ErrorKind},
     task::{AttemptFailure, FailureKind},
+    values::duration,
 };
 use jobbers_process::{
     logging::{

@@ -14,7 +14,7 @@ use jobbers_common::{
     limits::MAX_QUEUES_PER_CLAIM,
     name::{QueueName, RoleName},
     queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueConfig, QueueOrder},
-    task_kind::TaskKind,
+    worker::task_kind::TaskKind,
 };
 
 /// How many more tasks the worker can take.

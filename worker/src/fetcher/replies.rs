@@ -10,7 +10,7 @@ use jobbers_common::{
     lifecycle::Status,
     policy::TaskPolicy,
     task::ClaimedTask,
-    task_kind::TaskKind,
+    worker::task_kind::TaskKind,
 };
 
 use super::{

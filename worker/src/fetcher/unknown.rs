@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::{engine::Outcome, settling::settle_unknown, worker::RegisteredWorker};
+use jobbers_common::{engine::Outcome, outcome::settling::settle_unknown, worker::RegisteredWorker};
 
 use super::{Fetcher, settling::Settling};
 use crate::fetcher::unknown_tasks::UnknownTaskAction;

@@ -24,8 +24,10 @@ use jobbers_common::{
     limits::MAX_REFUSALS_PER_CLAIM,
     name::{QueueName, WorkerId},
     task::ClaimedTask,
-    task_kind::{TaskKind, UNKNOWN_DELAYS, UNKNOWN_RESTS, is_known_elsewhere, unknown_delay},
-    worker::RegisteredWorker,
+    worker::{
+        RegisteredWorker,
+        task_kind::{TaskKind, UNKNOWN_DELAYS, UNKNOWN_RESTS, is_known_elsewhere, unknown_delay},
+    },
 };
 
 const LONGEST: Duration = UNKNOWN_DELAYS.1;

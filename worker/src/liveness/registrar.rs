@@ -11,8 +11,10 @@ use std::{
 use jobbers_common::{
     engine::Engine,
     name::{QueueName, TaskId},
-    registry::{Catalogue, CatalogueId},
-    worker::{WorkerReport, WorkerState},
+    worker::{
+        WorkerReport, WorkerState,
+        registry::{Catalogue, CatalogueId},
+    },
 };
 use jobbers_process::readiness;
 use tokio::{sync::watch, time::timeout};

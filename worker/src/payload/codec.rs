@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use jobbers_common::{panic::words_of, payload::Payload};
+use jobbers_common::{outcome::panic::words_of, payload::Payload};
 
 mod envelope;
 pub(crate) mod error;

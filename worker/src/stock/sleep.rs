@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobbers_common::duration;
+use jobbers_common::values::duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};

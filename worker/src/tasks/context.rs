@@ -8,12 +8,10 @@ use std::{
 
 use jobbers_common::{
     engine::Heartbeat,
-    label::Labels,
-    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::TaskPolicy,
-    task::{ClaimedTask, Fence, Priority, Progress},
+    task::{ClaimedTask, Fence, Priority, Progress, label::Labels, metadata::Metadata},
     time::Timestamp,
 };
 use serde::{Serialize, de::DeserializeOwned};

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
-use jobbers_common::{duration, error_kind::ErrorKind};
+use jobbers_common::{policy::error_kind::ErrorKind, values::duration};
 
 pub(crate) mod listed;
 

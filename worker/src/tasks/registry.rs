@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use jobbers_common::{
     name::TaskName,
-    registry::{Catalogue, TaskSpec},
     schedule::Schedule,
-    task_kind::TaskKind,
+    worker::{
+        registry::{Catalogue, TaskSpec},
+        task_kind::TaskKind,
+    },
 };
 
 use crate::{

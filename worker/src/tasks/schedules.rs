@@ -7,14 +7,12 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, Error, PutSchedule, Result, ScheduleEntry},
-    label::Label,
-    metadata::Metadata,
+    engine::{Engine, Error, PutSchedule, Result},
     name::{QueueName, ScheduleName, TaskName},
     policy::PolicyOverrides,
-    schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
-    task::Priority,
-    template::TaskTemplate,
+    schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing, entry::ScheduleEntry},
+    submission::template::TaskTemplate,
+    task::{Priority, label::Label, metadata::Metadata},
 };
 use serde_json::value::RawValue;
 

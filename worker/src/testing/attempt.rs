@@ -3,11 +3,10 @@
 use std::{fmt, time::Instant};
 
 use jobbers_common::{
-    label::Label,
     limits::DEFAULT_LEASE,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    task::{ClaimedTask, Priority},
+    task::{ClaimedTask, Priority, label::Label},
     time::Timestamp,
 };
 use serde::Serialize;

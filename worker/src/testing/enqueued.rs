@@ -4,12 +4,11 @@ use std::fmt::Debug;
 
 use jobbers_common::{
     engine::{ListRequest, TaskFilter},
-    label::Labels,
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    task::{Priority, Task},
+    task::{Priority, Task, label::Labels},
     time::Timestamp,
 };
 

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    draft::TaskDraft,
     engine::{Error, Fire, Fired, IfBusy, Launch, Previous, StoredSchedule},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{ScheduleName, TaskId},
     schedule::{Overlap, RunId, Schedule, Slots, Target},
+    submission::draft::TaskDraft,
     task::{NewTask, Start},
     time::Timestamp,
 };

@@ -2,8 +2,10 @@
 
 use jobbers_common::{
     engine::PutMode,
-    queue::QueueConfig,
-    routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
+    queue::{
+        QueueConfig,
+        routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
+    },
     schedule::Target,
 };
 use jobbers_worker::{

@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use jobbers_common::{
-    engine::{PutSchedule, ScheduleEntry},
+    engine::PutSchedule,
     lifecycle::Status,
-    schedule::{CatchUp, Overlap, Schedule, Target, Timing},
-    template::TaskTemplate,
+    schedule::{CatchUp, Overlap, Schedule, Target, Timing, entry::ScheduleEntry},
+    submission::template::TaskTemplate,
 };
 use jobbers_worker::{
     Priority, SubmitError,

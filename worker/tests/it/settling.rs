@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    backoff::Backoff,
     engine::{Letters, Resubmit, Tasks},
     lifecycle::Status,
-    policy::{DeadLetter, OnStall, PolicyOverrides},
+    policy::{DeadLetter, OnStall, PolicyOverrides, backoff::Backoff},
     task::FailureKind,
 };
 use jobbers_worker::{Raw, prelude::*};

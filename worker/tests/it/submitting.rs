@@ -7,8 +7,10 @@ use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    queue::QueueConfig,
-    routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
+    queue::{
+        QueueConfig,
+        routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
+    },
 };
 use jobbers_worker::{
     SubmitError,

@@ -12,8 +12,10 @@ use jobbers_common::{
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, RoleName, TaskName},
-    queue::RoleConfig,
-    routing::{Route, RouteKey, Versions},
+    queue::{
+        RoleConfig,
+        routing::{Route, RouteKey, Versions},
+    },
     time::Timestamp,
 };
 use jobbers_worker::Config;

@@ -18,10 +18,10 @@ use jobbers_api::{
     },
 };
 use jobbers_common::{
-    engine::{QueueStats, ScheduleEntry, StoredSchedule},
+    engine::{QueueStats, StoredSchedule},
     name::{QueueName, RoleName, ScheduleName},
-    routing::Versions,
-    schedule::{ScheduleState, Target, WorkflowTemplate},
+    queue::routing::Versions,
+    schedule::{ScheduleState, Target, WorkflowTemplate, entry::ScheduleEntry},
     time::Timestamp,
     workflow::Workflow,
 };

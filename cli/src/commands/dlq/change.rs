@@ -3,7 +3,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use jobbers_api::{dead_letter::ChangeView, operation::WholeOperationView};
-use jobbers_common::{dead_letter::OperationState, duration, name::QueueName};
+use jobbers_common::{name::QueueName, task::dead_letter::OperationState, values::duration};
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;

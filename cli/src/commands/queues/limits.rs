@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use jobbers_common::{duration, gate::GateLimits, name::TaskName, rate::RateLimit};
+use jobbers_common::{
+    name::TaskName,
+    queue::{gate::GateLimits, rate::RateLimit},
+    values::duration,
+};
 use serde::{Serialize, Serializer};
 
 /// A limit that can be taken away.

@@ -9,8 +9,8 @@ use crate::{
     fit::{self, Column},
     output, past, when,
 };
-use jobbers_api::{queue::QueueListView, queue::QueueView, queue::RateLimitSettings};
-use jobbers_common::{duration, lifecycle::Status};
+use jobbers_api::queue::{QueueListView, QueueView, RateLimitSettings};
+use jobbers_common::{lifecycle::Status, values::duration};
 
 use super::one::One;
 

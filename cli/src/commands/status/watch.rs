@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jobbers_api::task_view::TaskView;
-use jobbers_common::{duration, lifecycle::Status, name::TaskId};
+use jobbers_common::{lifecycle::Status, name::TaskId, values::duration};
 
 use super::attempts;
 use crate::{

@@ -3,16 +3,16 @@
 use std::{str::FromStr, time::Duration};
 
 use jobbers_common::{
-    backoff::Backoff,
-    dependency::DependencyPolicy,
-    duration,
-    error_kind::ErrorKind,
-    gate::ConcurrencyKey,
-    label::{Label, Labels},
+    dependency::{DependencyPolicy, signal::AwaitedSignal},
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
-    signal::AwaitedSignal,
-    unique::UniqueKey,
+    policy::{backoff::Backoff, error_kind::ErrorKind},
+    queue::gate::ConcurrencyKey,
+    task::{
+        label::{Label, Labels},
+        unique::UniqueKey,
+    },
+    values::duration,
 };
 use serde::{Serialize, Serializer, ser};
 use serde_json::value::RawValue;

@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{Commit, ListTasks, Selection, Take};
 use crate::{
-    board::Content,
-    engine::{
-        error::{Error, Result},
-        limit::validate_limit,
-    },
+    engine::{boards::task::Content, limit::validate_limit},
+    error::{Error, Result},
     limits::{
         MAX_BATCH, MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES, MAX_BOARD_GROUP_BYTES, MAX_BOARD_LABELS,
         MAX_BOARD_SELECTIONS, MAX_BOARD_TEXT_BYTES,

@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 
 use crate::{
-    engine::{DueSchedules, Fire, Fired, PutSchedule, Result, ScheduleEntry, StoredSchedule},
+    engine::{DueSchedules, Fire, Fired, PutSchedule, Result, StoredSchedule},
     name::ScheduleName,
+    schedule::entry::ScheduleEntry,
 };
 
 /// The schedules of a store.

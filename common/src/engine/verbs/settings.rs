@@ -7,8 +7,10 @@ use async_trait::async_trait;
 use crate::{
     engine::{DeleteRole, PutMode, Result},
     name::RoleName,
-    queue::{Config, RoleConfig},
-    routing::{RouteKey, RouteRule},
+    queue::{
+        Config, RoleConfig,
+        routing::{RouteKey, RouteRule},
+    },
 };
 
 /// The configuration of a store: roles and routing rules.
@@ -39,7 +41,7 @@ pub trait Settings: Send + Sync {
     ///
     /// # Errors
     /// [`Error::UnknownQueue`](crate::engine::Error::UnknownQueue); [`Error::Invalid`](crate::engine::Error::Invalid) by [`RouteRule::validate`]; [`Error::RulesOverlap`](crate::engine::Error::RulesOverlap) by
-    /// [`check_place`](crate::routing::check_place).
+    /// [`check_place`](crate::queue::routing::check_place).
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>>;
 
     /// Deletes a routing rule. Not an error if it does not exist.

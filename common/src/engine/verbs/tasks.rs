@@ -5,16 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    dependency::added::NewDependency,
+    dependency::signal::Signalled,
     engine::{
         Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result, Submit,
-        Submitted, TaskDeletion,
+        Submitted, TaskDeletion, dependencies::NewDependency,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
-    signal::Signalled,
-    task::Task,
-    tombstone::Tombstone,
+    task::{Task, tombstone::Tombstone},
 };
 
 /// The tasks of a store.
@@ -25,8 +23,8 @@ pub trait Tasks: Send + Sync {
     /// A task with a known id and the same [`crate::task::NewTask::fingerprint`] is answered with the stored task
     /// ([`SubmittedHow::Existing`](crate::engine::SubmittedHow::Existing)), so sending a batch twice is safe. For a submission that chose its id, a pruned
     /// task that is remembered ([`Self::tombstone`]) is answered the same way. For another fingerprint,
-    /// [`OnConflict`](crate::engine::OnConflict) decides; then, for a unique key that another task holds ([`crate::unique`]), its
-    /// [`crate::unique::OnDuplicate`]. The tasks of a batch are judged as if each came alone, in their order, so one
+    /// [`OnConflict`](crate::engine::OnConflict) decides; then, for a unique key that another task holds ([`crate::task::unique`]), its
+    /// [`crate::task::unique::OnDuplicate`]. The tasks of a batch are judged as if each came alone, in their order, so one
     /// may find its key held by another. Wakes workers that wait for these queues.
     ///
     /// A task with dependencies ([`crate::dependency`]) is `waiting` until all of them are signalled. It may name tasks
@@ -41,7 +39,7 @@ pub trait Tasks: Send + Sync {
     /// an id twice, or an invalid unique key.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
 
-    /// Adds dependencies between stored tasks ([`crate::dependency::added`]): all of them or, on any error, none. Returns
+    /// Adds dependencies between stored tasks ([`crate::engine::dependencies`]): all of them or, on any error, none. Returns
     /// for each whether it is new, in the order given.
     ///
     /// A task that is scheduled or submitted becomes `waiting` again. It keeps its due time, and joins the end of its
@@ -60,7 +58,7 @@ pub trait Tasks: Send + Sync {
     /// Only those of the store.
     async fn get(&self, id: &TaskId) -> Result<Option<Task>>;
 
-    /// The tombstone of a task that was pruned, if its client chose its id ([`crate::tombstone`]). `None` while the
+    /// The tombstone of a task that was pruned, if its client chose its id ([`crate::task::tombstone`]). `None` while the
     /// task is stored, and after the tombstone has expired.
     ///
     /// # Errors
@@ -120,7 +118,7 @@ pub trait Tasks: Send + Sync {
     /// or [`Resubmitted::Live`].
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>>;
 
-    /// Sends a signal from outside to a task ([`crate::signal`]). If that was the last that the task waited for, it is
+    /// Sends a signal from outside to a task ([`crate::dependency::signal`]). If that was the last that the task waited for, it is
     /// released, and workers are woken. If the task does not exist and was not pruned, the signal is kept for it, for `keep`
     /// at most, which is up to a day; without `keep` it is not.
     ///

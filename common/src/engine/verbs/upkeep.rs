@@ -10,7 +10,7 @@ pub trait Upkeep: Send + Sync {
     /// Moves up to `limit` due scheduled tasks of any queue to their queues, the longest due first, and wakes workers.
     /// Returns how many.
     ///
-    /// Times out up to 500 signals from outside that have not come in time ([`crate::signal`]), the longest due first, and
+    /// Times out up to 500 signals from outside that have not come in time ([`crate::dependency::signal`]), the longest due first, and
     /// forgets those that were kept for tasks in vain.
     ///
     /// Continues, by up to 1,000 tasks, counting the bytes of a queue whose `max_bytes` was set while it held tasks;

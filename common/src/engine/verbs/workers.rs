@@ -8,8 +8,10 @@ use crate::{
     engine::Result,
     name::WorkerId,
     queue::Config,
-    registry::{Catalogue, CatalogueId},
-    worker::{RegisteredWorker, WorkerReport},
+    worker::{
+        RegisteredWorker, WorkerReport,
+        registry::{Catalogue, CatalogueId},
+    },
 };
 
 /// The workers of a store.

@@ -1,6 +1,6 @@
 //! A field of a cron expression: a list of values, ranges and steps.
 
-use crate::text::beginning;
+use crate::values::text::beginning;
 
 /// What a field takes.
 #[derive(Debug, Clone, Copy)]

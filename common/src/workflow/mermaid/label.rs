@@ -12,9 +12,9 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::value::RawValue;
 
 use crate::{
+    dependency::signal::AwaitedSignal,
     name::{NodeName, QueueName, TaskName},
-    signal::AwaitedSignal,
-    text::cut,
+    values::text::cut,
     workflow::TaskTemplate,
 };
 

@@ -5,10 +5,9 @@ use serde_json::value::RawValue;
 
 use super::*;
 use crate::{
-    dependency::DependencyPolicy,
+    dependency::{DependencyPolicy, signal::AwaitedSignal},
     lifecycle::Status,
     name::{NodeName, QueueName, TaskName},
-    signal::AwaitedSignal,
     task::Priority,
     workflow::{NewNode, TaskTemplate, Workflow},
 };

@@ -5,9 +5,8 @@ use std::{collections::HashSet, fmt::Write as _};
 use super::{entities, label, words};
 use crate::{
     lifecycle::Status,
-    metadata::Metadata,
     policy::PolicyOverrides,
-    task::Priority,
+    task::{Priority, metadata::Metadata},
     workflow::{DependencyPolicy, Node, TaskTemplate, Workflow},
 };
 

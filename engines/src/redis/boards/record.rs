@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use jobbers_common::{
-    board::{BoardTask, BoardTime, Content},
-    engine::{Error, Result},
+use jobbers_common::engine::{
+    Error, Result,
+    boards::task::{BoardTask, BoardTime, Content},
 };
 
 use crate::redis::kernel::{

@@ -1,11 +1,11 @@
 //! What `scripts/lib/boards/board_calls.lua` is sent, and what it answers.
 
 use jobbers_common::{
-    board::{BoardTime, When},
     engine::{
         Error, Result,
         boards::{
             Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Take, TakeAnswer,
+            task::{BoardTime, When},
             validate::{changed_twice, validate_changes},
         },
     },

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{DueSchedules, Fire, Fired, PutSchedule, Result, ScheduleEntry, Schedules, StoredSchedule},
+    engine::{DueSchedules, Fire, Fired, PutSchedule, Result, Schedules, StoredSchedule},
     name::ScheduleName,
+    schedule::entry::ScheduleEntry,
 };
 
 use crate::redis::{RedisEngine, schedules};

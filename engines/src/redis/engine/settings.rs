@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{DeleteRole, PutMode, Result, Settings},
     name::RoleName,
-    queue::{Config, RoleConfig},
-    routing::{RouteKey, RouteRule},
+    queue::{
+        Config, RoleConfig,
+        routing::{RouteKey, RouteRule},
+    },
 };
 
 use crate::redis::{RedisEngine, verbs};

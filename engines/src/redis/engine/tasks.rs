@@ -4,16 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobbers_common::{
-    dependency::added::NewDependency,
+    dependency::signal::Signalled,
     engine::{
         Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result, Submit,
-        Submitted, TaskDeletion, Tasks,
+        Submitted, TaskDeletion, Tasks, dependencies::NewDependency,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
-    signal::Signalled,
-    task::Task,
-    tombstone::Tombstone,
+    task::{Task, tombstone::Tombstone},
 };
 
 use crate::{

@@ -7,8 +7,10 @@ use jobbers_common::{
     engine::{Result, Workers},
     name::WorkerId,
     queue::Config,
-    registry::{Catalogue, CatalogueId},
-    worker::{RegisteredWorker, WorkerReport},
+    worker::{
+        RegisteredWorker, WorkerReport,
+        registry::{Catalogue, CatalogueId},
+    },
 };
 
 use crate::redis::{RedisEngine, verbs};

@@ -1,17 +1,19 @@
 //! Edges between stored tasks, and signals from outside. Why no two calls together close a circle is in
-//! `jobbers_common::dependency::added`.
+//! `jobbers_common::engine::dependencies`.
 
 use std::time::Duration;
 
 use jobbers_common::{
     dependency::{
         DependencyPolicy,
-        added::{AddRefusal, NewDependency, validate_new},
+        signal::{SignalState, Signalled, validate_keep},
     },
-    engine::{Error, Result},
+    engine::{
+        Error, Result,
+        dependencies::{AddRefusal, NewDependency, validate_new},
+    },
     limits::{MAX_DEPENDENCIES, MAX_EDGES_CHECKED, MAX_SIGNALS_KEPT},
     name::{SignalName, TaskId},
-    signal::{SignalState, Signalled, validate_keep},
 };
 use redis::{Cmd, Value};
 

@@ -3,7 +3,7 @@
 use jobbers_common::{
     engine::{Error, Result},
     name::{QueueName, TaskId},
-    tombstone::{Tombstone, TombstoneHealth},
+    task::tombstone::{Tombstone, TombstoneHealth},
 };
 use redis::{Cmd, Value};
 

@@ -3,8 +3,8 @@
 use jobbers_common::{
     lifecycle::Status,
     name::TaskName,
+    task::unique::{OnDuplicate, Unique},
     time::micros,
-    unique::{OnDuplicate, Unique},
 };
 
 /// The uniqueness constraint of a task, in the scripts' format.

@@ -7,8 +7,10 @@ use jobbers_common::{
     access::AccessKey,
     engine::{Error, Result},
     name::WorkerId,
-    queue::{Config, QueueConfig, RoleConfig},
-    routing::{RouteKey, RouteRule},
+    queue::{
+        Config, QueueConfig, RoleConfig,
+        routing::{RouteKey, RouteRule},
+    },
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

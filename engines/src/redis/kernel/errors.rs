@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{Error, Result},
-    error_kind::ErrorKind,
+    policy::error_kind::ErrorKind,
     task::{AttemptError, AttemptFailure, FailureKind},
 };
 

@@ -10,7 +10,7 @@ use std::{fmt::Write, ops::Range};
 
 use jobbers_common::{
     limits::{MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES},
-    suspicion::Suspicion,
+    task::suspicion::Suspicion,
 };
 
 mod boards;

@@ -8,18 +8,14 @@ use std::ops::Range;
 use bytes::Bytes;
 use jobbers_common::{
     engine::{Error, Result},
-    gate::ConcurrencyKey,
-    label::Labels,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_TRIES},
-    metadata::Metadata,
     name::{QueueName, TaskName, WorkerId},
     payload::Payload,
     policy::{Exhausted, PolicyOverrides},
-    suspicion::Suspicion,
-    task::{NewTask, Priority},
+    queue::gate::ConcurrencyKey,
+    task::{NewTask, Priority, label::Labels, metadata::Metadata, suspicion::Suspicion, unique::Unique},
     time::Timestamp,
-    unique::Unique,
 };
 use serde::{Deserialize, Serialize};
 
@@ -356,7 +352,7 @@ impl Record {
 mod tests {
     use std::time::Duration;
 
-    use jobbers_common::{backoff::Backoff, name::TaskId, unique::UniqueKey};
+    use jobbers_common::{name::TaskId, policy::backoff::Backoff, task::unique::UniqueKey};
 
     use jobbers_common::policy::DeadLetter;
 

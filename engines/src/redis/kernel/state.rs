@@ -3,7 +3,10 @@
 use std::{collections::HashMap, ops::Range, time::Duration};
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
+    dependency::{
+        Dependencies, Dependency, DependencyPolicy, EndedPredecessor,
+        signal::{ExternalSignal, OnTimeout, SignalState},
+    },
     engine::{
         DeadTask, Error, Result,
         backup::{StoredTask, Submission, TakenKey},
@@ -11,10 +14,11 @@ use jobbers_common::{
     lifecycle::Status,
     name::{SignalName, TaskId},
     payload::Payload,
-    signal::{ExternalSignal, OnTimeout, SignalState},
-    task::{ClaimedTask, Fence, Lease, Progress, Task},
+    task::{
+        ClaimedTask, Fence, Lease, Progress, Task,
+        trace::{TRACEPARENT_BYTES, is_traceparent},
+    },
     time::{Timestamp, micros},
-    trace::{TRACEPARENT_BYTES, is_traceparent},
 };
 use redis::Value;
 

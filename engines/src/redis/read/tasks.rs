@@ -6,11 +6,10 @@ use jobbers_common::{
     engine::{
         DeadTask, Error, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result, reads::validate_limit,
     },
-    gate::{Gate, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
-    suspicion::Suspicion,
-    task::Task,
+    queue::gate::{Gate, ShutGate},
+    task::{Task, suspicion::Suspicion},
     time::Timestamp,
 };
 use redis::{Cmd, Value};

@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{Error, Result},
-    tombstone::TombstonePolicy,
+    task::tombstone::TombstonePolicy,
 };
 use redis::{Cmd, Value};
 

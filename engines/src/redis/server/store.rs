@@ -9,8 +9,8 @@ use std::{
 use jobbers_common::{
     engine::{Error, Result},
     queue::Config,
+    task::tombstone::TombstonePolicy,
     time::Timestamp,
-    tombstone::TombstonePolicy,
 };
 use parking_lot::Mutex;
 use redis::{Cmd, Value};

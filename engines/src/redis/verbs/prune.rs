@@ -4,7 +4,7 @@ use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result},
     name::QueueName,
     queue::Config,
-    tombstone::TombstonePolicy,
+    task::tombstone::TombstonePolicy,
 };
 use redis::{Cmd, Value};
 

@@ -12,15 +12,19 @@ use std::{
 use jobbers_common::{
     access::AccessKey,
     engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
-    gate::GateLimits,
     limits::MAX_CONFIG_ENTRIES,
     name::{KeyId, QueueName, RoleName, WorkerId},
-    queue::{Config, QueueConfig, RoleConfig},
-    rate::RateLimit,
-    registry::{Catalogue, CatalogueId},
-    routing::{RouteKey, RouteRule, check_place},
+    queue::{
+        Config, QueueConfig, RoleConfig,
+        gate::GateLimits,
+        rate::RateLimit,
+        routing::{RouteKey, RouteRule, check_place},
+    },
     time::Timestamp,
-    worker::{RegisteredWorker, WorkerReport},
+    worker::{
+        RegisteredWorker, WorkerReport,
+        registry::{Catalogue, CatalogueId},
+    },
 };
 use redis::{Cmd, Value};
 use ulid::Ulid;

@@ -9,9 +9,9 @@ use jobbers_common::{
     },
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
+    outcome::transition::is_repetition,
     task::Fence,
     time::Timestamp,
-    transition::is_repetition,
 };
 use redis::{Cmd, Value};
 use tracing::warn;

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    board::{BoardTime, Content},
     engine::{
         Result,
-        boards::{Commit, CommitAnswer, Committed, Create, Placed, Update},
+        boards::{
+            Commit, CommitAnswer, Committed, Create, Placed, Update,
+            task::{BoardTime, Content},
+        },
     },
     name::BoardName,
 };

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use jobbers_common::{
-    board::BoardTime,
     engine::{
         Result,
         boards::{
             Commit, Conflicts, Selection, Update,
+            task::BoardTime,
             validate::{changed_twice, validate_changes},
         },
     },

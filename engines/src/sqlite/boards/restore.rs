@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    board::BoardTime,
     engine::{
         Result,
         backup::{BoardPiece, Restored},
+        boards::task::BoardTime,
     },
     name::BoardName,
 };

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jobbers_common::{
-    board::{BoardTask, BoardTime, Content},
-    engine::Result,
+    engine::{
+        Result,
+        boards::task::{BoardTask, BoardTime, Content},
+    },
     name::BoardName,
 };
 use rusqlite::{Connection, OptionalExtension, Row};

@@ -1,10 +1,10 @@
 //! Takes: the choice of a task, which a reader can make, and its lease, which the writer gives.
 
-use jobbers_common::{
-    board::{BoardTask, BoardTime},
-    engine::{
-        Result,
-        boards::{Take, TakeAnswer},
+use jobbers_common::engine::{
+    Result,
+    boards::{
+        Take, TakeAnswer,
+        task::{BoardTask, BoardTime},
     },
 };
 use rusqlite::Connection;

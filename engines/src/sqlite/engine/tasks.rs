@@ -4,18 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    dependency::added::{NewDependency, validate_new},
+    dependency::signal::{Signalled, validate_keep},
     engine::{
         Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, Tasks, letters::validate_resubmit, upkeep::validate_task_deletion,
+        Submit, Submitted, TaskDeletion, Tasks,
+        dependencies::{NewDependency, validate_new},
+        letters::validate_resubmit,
+        upkeep::validate_task_deletion,
         workflows::validate_ids,
     },
     lifecycle::Status,
     limits::{DEPENDENCIES_A_PIECE, MAX_BATCH},
     name::{SignalName, TaskId},
-    signal::{Signalled, validate_keep},
-    task::Task,
-    tombstone::Tombstone,
+    task::{Task, tombstone::Tombstone},
 };
 
 use crate::{

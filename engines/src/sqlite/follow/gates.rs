@@ -11,9 +11,11 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::Result,
-    gate::{Gate, GateLimits, ShutGate},
     lifecycle::Status,
-    queue::QueueConfig,
+    queue::{
+        QueueConfig,
+        gate::{Gate, GateLimits, ShutGate},
+    },
     time::Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension};

@@ -5,8 +5,7 @@ use std::time::Duration;
 use jobbers_common::{
     engine::{Error, Result},
     lifecycle::Status,
-    queue::QueueConfig,
-    rate::RateLimit,
+    queue::{QueueConfig, rate::RateLimit},
     time::Timestamp,
 };
 

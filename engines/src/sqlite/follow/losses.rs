@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use jobbers_common::{
     engine::Result,
     name::WorkerId,
-    suspicion::{HeldSuspects, Suspicion, WorkerLoss},
+    task::suspicion::{HeldSuspects, Suspicion, WorkerLoss},
     time::Timestamp,
 };
 use rusqlite::{OptionalExtension, Row};

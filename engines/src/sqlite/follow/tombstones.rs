@@ -3,8 +3,8 @@
 use jobbers_common::{
     engine::Result,
     name::{QueueName, TaskId},
+    task::tombstone::{Tombstone, TombstoneHealth},
     time::{Timestamp, micros},
-    tombstone::{Tombstone, TombstoneHealth},
 };
 use rusqlite::{Connection, OptionalExtension};
 

@@ -4,9 +4,11 @@ use jobbers_common::{
     engine::{Error, Result, backup::TakenKey},
     lifecycle::Status,
     name::{TaskId, TaskName},
-    task::NewTask,
+    task::{
+        NewTask,
+        unique::{OnDuplicate, Unique},
+    },
     time::Timestamp,
-    unique::{OnDuplicate, Unique},
 };
 use rusqlite::OptionalExtension;
 

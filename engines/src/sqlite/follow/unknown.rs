@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use jobbers_common::{
     engine::{ClaimRequest, Result},
     name::QueueName,
-    task_kind::TaskKind,
+    worker::task_kind::TaskKind,
 };
 use rusqlite::{Connection, OptionalExtension};
 

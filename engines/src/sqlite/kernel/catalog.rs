@@ -6,8 +6,10 @@ use jobbers_common::{
     access::AccessKey,
     engine::{Error, Result},
     name::{QueueName, RoleName, TaskName, WorkerId},
-    queue::{Config, QueueConfig, Retention, RoleConfig},
-    routing::{RouteKey, RouteRule, Versions},
+    queue::{
+        Config, QueueConfig, Retention, RoleConfig,
+        routing::{RouteKey, RouteRule, Versions},
+    },
     time::Timestamp,
 };
 use rusqlite::Connection;

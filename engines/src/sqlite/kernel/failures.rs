@@ -1,6 +1,6 @@
 //! The history of failed attempts.
 
-use jobbers_common::{engine::Result, error_kind::ErrorKind, limits::MAX_ERRORS_KEPT, task::AttemptFailure};
+use jobbers_common::{engine::Result, limits::MAX_ERRORS_KEPT, policy::error_kind::ErrorKind, task::AttemptFailure};
 
 use super::{find::Found, step::Step};
 use crate::sqlite::{sql, store::error::OrStore};

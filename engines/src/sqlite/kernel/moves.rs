@@ -8,9 +8,9 @@ use jobbers_common::{
     engine::Result,
     lifecycle::{Move, Status},
     name::TaskId,
+    outcome::transition::{Return, Transition, UnknownMark},
     payload::Payload,
     task::AttemptFailure,
-    transition::{Return, Transition, UnknownMark},
 };
 
 use super::{

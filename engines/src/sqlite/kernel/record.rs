@@ -3,12 +3,10 @@
 use jobbers_common::{
     dependency::{Dependencies, EndedPredecessor},
     engine::{Error, LostTask, Result},
-    error_kind::ErrorKind,
-    gate::ConcurrencyKey,
-    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    suspicion::Suspicion,
-    task::{AttemptError, FailureKind, Fence, Lease, Progress, Task},
+    policy::error_kind::ErrorKind,
+    queue::gate::ConcurrencyKey,
+    task::{AttemptError, FailureKind, Fence, Lease, Progress, Task, metadata::Metadata, suspicion::Suspicion},
 };
 use rusqlite::Row;
 use serde::{

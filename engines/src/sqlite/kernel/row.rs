@@ -4,13 +4,11 @@ use bytes::Bytes;
 use jobbers_common::{
     engine::{Error, Result},
     lifecycle::Status,
-    metadata::Metadata,
     name::{NameError, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
-    task::Priority,
+    task::{Priority, metadata::Metadata, unique::Unique},
     time::Timestamp,
-    unique::Unique,
 };
 use rusqlite::{Row, types::FromSql};
 

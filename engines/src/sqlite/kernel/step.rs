@@ -6,8 +6,8 @@ use jobbers_common::{
     engine::{Error, Result},
     lifecycle::{Move, Status, is_legal},
     name::{QueueName, TaskId},
+    task::tombstone::TombstonePolicy,
     time::Timestamp,
-    tombstone::TombstonePolicy,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 

@@ -7,10 +7,9 @@ use jobbers_common::{
     lifecycle::Status,
     limits::MAX_DEPENDENCIES_SHOWN,
     name::{QueueName, TaskId},
-    registry::{Catalogue, CatalogueId},
-    suspicion::Suspicion,
-    task::Task,
+    task::{Task, suspicion::Suspicion},
     time::Timestamp,
+    worker::registry::{Catalogue, CatalogueId},
 };
 use jobbers_sqlite_file::columns;
 use rusqlite::OptionalExtension;

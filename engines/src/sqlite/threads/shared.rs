@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::AtomicI64};
 
 use arc_swap::ArcSwap;
-use jobbers_common::tombstone::TombstonePolicy;
+use jobbers_common::task::tombstone::TombstonePolicy;
 use jobbers_sqlite_file::OpenFiles;
 
 use super::{waiters::Waiters, watch::Watch};

@@ -6,8 +6,7 @@ use jobbers_common::{
     engine::{ClaimRequest, Cycle, CycleReply, Error, LostTask, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, TaskName, WorkerId},
-    suspicion::Suspicion,
-    task::{ClaimedTask, Fence},
+    task::{ClaimedTask, Fence, suspicion::Suspicion},
     time::Timestamp,
 };
 use jobbers_sqlite_file::columns;

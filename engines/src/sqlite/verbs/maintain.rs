@@ -9,11 +9,10 @@ use jobbers_common::{
     engine::{Reclaimed, Result},
     lifecycle::{Move, Status},
     name::{TaskId, WorkerId},
+    outcome::transition::Transition,
     policy::{DeadLetter, PolicyOverrides},
-    suspicion::Suspicion,
-    task::{AttemptFailure, FailureKind},
+    task::{AttemptFailure, FailureKind, suspicion::Suspicion},
     time::Timestamp,
-    transition::Transition,
 };
 use rusqlite::{Row, types::FromSql};
 
@@ -177,7 +176,7 @@ fn overdue<K: Ord + Clone + FromSql, T>(
     let mut statement = step.prepare(sql)?;
     let mut sources = Vec::with_capacity(queues.len());
     let mut heads = BinaryHeap::with_capacity(queues.len());
-    let mut fill = |source: &mut Source<K, T>| {
+    let mut fill = |source: &mut Source<K, T>| -> Result<_> {
         let (queue, wanted) = (source.queue, source.read.max(at_first));
         let mut rows =
             statement.query((queue, step.now_micros(), sql::count(wanted), sql::count(source.read))).or_store()?;

@@ -2,15 +2,13 @@
 
 use jobbers_common::{
     engine::{DeadTask, Error, Resubmit, Resubmitted, Result},
-    error_kind::ErrorKind,
-    gate::ConcurrencyKey,
     lifecycle::{Move, Status},
     limits::KEPT_PARAMETER_BYTES,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    policy::PolicyOverrides,
-    task::Task,
-    unique::Unique,
+    policy::{PolicyOverrides, error_kind::ErrorKind},
+    queue::gate::ConcurrencyKey,
+    task::{Task, unique::Unique},
 };
 use rusqlite::{OptionalExtension, params};
 

@@ -8,9 +8,11 @@ use jobbers_common::{
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
     name::{KeyId, QueueName, RoleName, WorkerId},
-    queue::{Config, QueueConfig, RoleConfig},
-    registry::CatalogueId,
-    routing::{RouteKey, RouteRule, check_place},
+    queue::{
+        Config, QueueConfig, RoleConfig,
+        routing::{RouteKey, RouteRule, check_place},
+    },
+    worker::registry::CatalogueId,
 };
 use serde::Serialize;
 

@@ -3,10 +3,10 @@
 use jobbers_common::{
     engine::{Outcome, Result, SettleAnswer, Settlement},
     lifecycle::Status,
+    outcome::transition::{Facts, Transition, is_repetition},
     policy::Tries,
     task::{AttemptFailure, Fence, Task},
     time::Timestamp,
-    transition::{Facts, Transition, is_repetition},
 };
 
 use crate::sqlite::{

@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 
 use jobbers_common::{
-    dependency::linked_later,
     engine::{Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     name::TaskId,
-    task::{NewTask, Start},
-    tombstone::Tombstone,
-    unique::Unique,
+    queue::gate::ConcurrencyKey,
+    submission::batch::linked_later,
+    task::{NewTask, Start, tombstone::Tombstone, unique::Unique},
 };
 use rusqlite::{CachedStatement, OptionalExtension};
 

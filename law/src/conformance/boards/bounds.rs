@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    board::Content,
-    engine::boards::{Commit, Create, Selection, Take, Update},
+    engine::boards::{Commit, Create, Selection, Take, Update, task::Content},
     limits::{
         MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES, MAX_BOARD_GROUP_BYTES, MAX_BOARD_LABELS, MAX_BOARD_SELECTIONS,
         MAX_BOARD_TEXT_BYTES,

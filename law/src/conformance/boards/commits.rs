@@ -5,8 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use bytes::Bytes;
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime, Content, When},
-    engine::boards::{Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Take, Update},
+    engine::boards::{
+        Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Take, Update,
+        task::{BoardTask, BoardTime, Content, When},
+    },
     name::BoardName,
 };
 

@@ -1,8 +1,7 @@
 //! Looking at boards: by revision, by group, and at groups.
 
 use jobbers_common::{
-    board::When,
-    engine::boards::{BoardCount, Commit, Create, GroupCount, ListTasks, TaskPage},
+    engine::boards::{BoardCount, Commit, Create, GroupCount, ListTasks, TaskPage, task::When},
     limits::{MAX_BATCH, MAX_BOARD_GROUP_BYTES, MAX_BOARD_PAGE_BYTES},
     name::BoardName,
 };

@@ -1,8 +1,7 @@
 //! Selections, which are resolved inside the commit, and the check of owners.
 
 use jobbers_common::{
-    board::When,
-    engine::boards::{Commit, Create, Placed, Selection, Update},
+    engine::boards::{Commit, Create, Placed, Selection, Update, task::When},
     limits::MAX_BOARD_CHANGES,
 };
 

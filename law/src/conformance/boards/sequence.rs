@@ -5,17 +5,21 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jobbers_common::{
-    board::{BoardTime, Content, When},
-    engine::boards::{Boards, Commit, Create, ListTasks, Selection, Take, TakeOrder, Update},
+    engine::boards::{
+        Boards, Commit, Create, ListTasks, Selection, Take, TakeOrder, Update,
+        task::{BoardTime, Content, When},
+    },
     name::BoardName,
     time::Clock,
 };
 
-use crate::conformance::{
-    boards::{BoardFixture, SECOND, group, labels, revision},
-    sequence::Random,
+use crate::{
+    conformance::{
+        boards::{BoardFixture, SECOND, group, labels, revision},
+        sequence::Random,
+    },
+    model::ModelEngine,
 };
-use crate::model::ModelEngine;
 
 /// Operations in the case that every run of the suite includes.
 const STEPS: u32 = 1_200;

@@ -3,8 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jobbers_common::{
-    board::{BoardTask, BoardTime, When},
-    engine::boards::{Commit, Create, Take, TakeAnswer, TakeOrder, Update},
+    engine::boards::{
+        Commit, Create, Take, TakeAnswer, TakeOrder, Update,
+        task::{BoardTask, BoardTime, When},
+    },
     limits::BOARD_RANDOM_CHOICE,
     name::BoardName,
 };

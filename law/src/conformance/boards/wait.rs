@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{task::JoinHandle, time::Instant};
 
-use jobbers_common::{
-    board::When,
-    engine::boards::{Commit, Create, Update},
-};
+use jobbers_common::engine::boards::{Commit, Create, Update, task::When};
 
 use crate::conformance::boards::{BoardFixture, MINUTE, SECOND, board, commit, create, group, revision, take, touch};
 

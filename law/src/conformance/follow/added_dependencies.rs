@@ -3,17 +3,18 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jobbers_common::{
-    dependency::{
-        Dependencies, DependencyPolicy,
-        added::{AddRefusal, NewDependency},
+    dependency::{Dependencies, DependencyPolicy},
+    engine::{
+        Error, OnConflict, PruneRequest, PruneScope, PutMode, Resubmit, Resubmitted, Settlement, TaskFilter,
+        dependencies::{AddRefusal, NewDependency},
     },
-    engine::{Error, OnConflict, PruneRequest, PruneScope, PutMode, Resubmit, Resubmitted, Settlement, TaskFilter},
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{MAX_ADDED_DEPENDENCIES, MAX_BATCH, MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
-    queue::QueueConfig,
-    task::{ClaimedTask, NewTask, Start},
-    unique::{Unique, UniqueKey},
+    queue::{QueueConfig, gate::ConcurrencyKey},
+    task::{
+        ClaimedTask, NewTask, Start,
+        unique::{Unique, UniqueKey},
+    },
 };
 
 use crate::conformance::{

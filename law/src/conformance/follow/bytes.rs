@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Deleted, Error, OnConflict, Outcome, PutMode, Resubmit, Resubmitted, Submit, SubmittedHow, TaskFilter},
-    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
-    queue::QueueConfig,
-    task::{NewTask, Start},
-    unique::{OnDuplicate, Unique, UniqueKey},
+    queue::{QueueConfig, gate::ConcurrencyKey},
+    task::{
+        NewTask, Start,
+        unique::{OnDuplicate, Unique, UniqueKey},
+    },
 };
 
 use crate::conformance::{

@@ -5,17 +5,17 @@ use std::{future::poll_fn, pin::pin, task::Poll};
 use jobbers_common::{
     dependency::{
         Dependencies, DependencyPolicy, EndedPredecessor,
-        added::{AddRefusal, NewDependency},
+        signal::{AwaitedSignal, OnTimeout},
     },
     engine::{
         Cancelled, Error, OnConflict, Outcome, ParentsRequest, PruneRequest, PruneScope, Resubmit, Resubmitted, Submit,
         SubmittedHow, TaskDeletion, TaskFilter,
+        dependencies::{AddRefusal, NewDependency},
     },
     lifecycle::Status,
     limits::{DEPENDENCIES_A_PIECE, DEPENDENCIES_A_STEP, MAX_BATCH, SIGNALS_A_STEP},
     name::{SignalName, TaskId},
     payload::Payload,
-    signal::{AwaitedSignal, OnTimeout},
     task::{ClaimedTask, NewTask, Start},
 };
 

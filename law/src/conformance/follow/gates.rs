@@ -10,11 +10,13 @@ use tokio::time::Instant;
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Outcome, PutMode, QueueClaim, Settlement},
-    gate::{ConcurrencyKey, GateLimits},
     lifecycle::Status,
     name::TaskName,
-    queue::QueueConfig,
-    rate::RateLimit,
+    queue::{
+        QueueConfig,
+        gate::{ConcurrencyKey, GateLimits},
+        rate::RateLimit,
+    },
     task::NewTask,
 };
 

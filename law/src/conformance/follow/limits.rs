@@ -10,8 +10,7 @@ use jobbers_common::{
         SubmittedHow,
     },
     lifecycle::Status,
-    queue::QueueConfig,
-    rate::RateLimit,
+    queue::{QueueConfig, rate::RateLimit},
     task::{NewTask, Priority, Start},
     time::Clock,
 };

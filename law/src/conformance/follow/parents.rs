@@ -1,10 +1,10 @@
 //! Results of predecessors, which a task holds until it is over.
 
 use jobbers_common::{
-    dependency::{Dependency, DependencyPolicy, added::NewDependency},
+    dependency::{Dependency, DependencyPolicy},
     engine::{
         Error, OnConflict, Outcome, Parent, Parents, ParentsRequest, PruneRequest, PruneScope, PutMode, Resubmit,
-        Resubmitted, TaskFilter,
+        Resubmitted, TaskFilter, dependencies::NewDependency,
     },
     lifecycle::Status,
     limits::SIGNALS_A_STEP,

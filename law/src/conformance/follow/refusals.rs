@@ -6,13 +6,12 @@ use tokio::{task::JoinSet, time::Instant};
 
 use jobbers_common::{
     engine::{Cancelled, ClaimRequest, Cycle, Error, OnConflict, Outcome, PutMode, QueueClaim, Refusal, TaskFilter},
-    gate::ConcurrencyKey,
     lifecycle::Status,
     name::TaskName,
-    queue::QueueConfig,
+    queue::{QueueConfig, gate::ConcurrencyKey},
     task::{ClaimedTask, FailureKind, NewTask, Priority},
-    task_kind::TaskKind,
     time::Clock,
+    worker::task_kind::TaskKind,
 };
 
 use crate::conformance::{

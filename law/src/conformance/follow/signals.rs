@@ -5,12 +5,14 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use jobbers_common::{
-    dependency::{DependencyPolicy, added::NewDependency},
-    engine::{Error, OnConflict, Resubmit, Resubmitted},
+    dependency::{
+        DependencyPolicy,
+        signal::{AwaitedSignal, ExternalSignal, OnTimeout, SignalState, Signalled},
+    },
+    engine::{Error, OnConflict, Resubmit, Resubmitted, dependencies::NewDependency},
     lifecycle::Status,
     limits::{MAX_SIGNAL_KEPT, MAX_SIGNALS_KEPT},
     name::SignalName,
-    signal::{AwaitedSignal, ExternalSignal, OnTimeout, SignalState, Signalled},
     task::{NewTask, Start},
 };
 

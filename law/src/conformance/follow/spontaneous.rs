@@ -1,15 +1,18 @@
 //! Spontaneous tasks, which end by themselves once they wait for nothing.
 
 use jobbers_common::{
-    dependency::{DependencyPolicy, EndedPredecessor, added::NewDependency},
+    dependency::{
+        DependencyPolicy, EndedPredecessor,
+        signal::{AwaitedSignal, OnTimeout, Signalled},
+    },
     engine::{
         Error, OnConflict, Resubmit, Resubmitted, SubmittedHow,
         backup::{Edges, Restored, StoredTask},
+        dependencies::NewDependency,
     },
     lifecycle::Status,
     limits::SIGNALS_A_STEP,
     name::SignalName,
-    signal::{AwaitedSignal, OnTimeout, Signalled},
     task::{NewTask, Start},
 };
 

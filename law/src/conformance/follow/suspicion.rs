@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use jobbers_common::{
     engine::{Cancelled, Extension, Probation, PutMode, Settlement, TaskFilter},
-    gate::ConcurrencyKey,
     lifecycle::Status,
     policy::{DeadLetter, PolicyOverrides},
-    queue::QueueConfig,
-    suspicion::Suspicion,
-    task::{ClaimedTask, NewTask},
+    queue::{QueueConfig, gate::ConcurrencyKey},
+    task::{ClaimedTask, NewTask, suspicion::Suspicion},
     time::Clock,
 };
 

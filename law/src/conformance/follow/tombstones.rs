@@ -6,9 +6,11 @@ use jobbers_common::{
         TaskFilter,
     },
     lifecycle::Status,
-    task::NewTask,
+    task::{
+        NewTask,
+        tombstone::{Tombstone, TombstonePolicy},
+    },
     time::{Clock, Timestamp},
-    tombstone::{Tombstone, TombstonePolicy},
 };
 
 use crate::conformance::{DONE, Fixture, audit::assert_sound, failed, id, queue, seconds, task, task_in};

@@ -13,9 +13,11 @@ use jobbers_common::{
     payload::Payload,
     policy::PolicyOverrides,
     queue::QueueConfig,
-    task::{NewTask, Priority, Start},
+    task::{
+        NewTask, Priority, Start,
+        unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
+    },
     time::Clock,
-    unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
 };
 
 use crate::conformance::{DONE, Fixture, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};

@@ -10,8 +10,8 @@ use jobbers_common::{
     limits::{MAX_BATCH, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
     name::{NodeName, TaskName, WorkflowId, WorkflowName},
     queue::{QueueConfig, Retention},
+    submission::template::TaskTemplate,
     task::NewTask,
-    template::TaskTemplate,
     time::{Clock, Timestamp},
     workflow::{NewNode, Run, RunState, Workflow},
 };

@@ -5,14 +5,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{LostTask, OnConflict, PutMode, Resubmit, Resubmitted, Submit, backup::Restored},
-    gate::GateLimits,
     lifecycle::Status,
     name::{TaskName, WorkerId},
     policy::{DeadLetter, PolicyOverrides},
-    queue::QueueConfig,
-    task::{AttemptFailure, FailureKind, NewTask, Priority, Start, Task},
+    queue::{QueueConfig, gate::GateLimits},
+    task::{
+        AttemptFailure, FailureKind, NewTask, Priority, Start, Task,
+        unique::{Unique, UniqueKey},
+    },
     time::Clock,
-    unique::{Unique, UniqueKey},
 };
 
 use crate::conformance::{

@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use jobbers_common::{
     engine::{Deleted, Error, OnConflict, PutMode, Resubmit, Resubmitted, Submit, SubmittedHow},
     lifecycle::Status,
-    queue::QueueConfig,
-    rate::RateLimit,
-    task::NewTask,
-    unique::{OnDuplicate, Unique, UniqueKey},
+    queue::{QueueConfig, rate::RateLimit},
+    task::{
+        NewTask,
+        unique::{OnDuplicate, Unique, UniqueKey},
+    },
 };
 
 use crate::conformance::{DONE, Fixture, id, ids, queue, retry, seconds, task, task_in};

@@ -7,8 +7,10 @@ use jobbers_common::{
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH},
     payload::Payload,
-    task::{NewTask, Priority, Start, Task},
-    unique::{Unique, UniqueKey},
+    task::{
+        NewTask, Priority, Start, Task,
+        unique::{Unique, UniqueKey},
+    },
 };
 
 use crate::conformance::{

@@ -6,8 +6,10 @@ use jobbers_common::{
     engine::{Deleted, Error, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest, TaskFilter},
     limits::MAX_BATCH,
     name::{QueueName, RoleName, TaskName},
-    queue::{QueueConfig, Retention, RoleConfig},
-    routing::{Route, RouteKey, Versions},
+    queue::{
+        QueueConfig, Retention, RoleConfig,
+        routing::{Route, RouteKey, Versions},
+    },
 };
 
 use crate::conformance::{DONE, Fixture, audit::assert_sound, id, ids, queue, seconds, task, task_in, worker};

@@ -7,11 +7,15 @@ use jobbers_common::{
     limits::MAX_CATALOGUE_BYTES,
     name::{RoleName, TaskId, TaskName},
     policy::{CrashPolicy, DeadLetter, PolicyOverrides},
-    queue::{Config, QueueConfig, QueueOrder, Retention, RoleConfig},
-    registry::{Catalogue, TaskSpec},
-    routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
+    queue::{
+        Config, QueueConfig, QueueOrder, Retention, RoleConfig,
+        routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
+    },
     time::Clock,
-    worker::{BlockingThreads, HeldThread, WorkerReport, WorkerState},
+    worker::{
+        BlockingThreads, HeldThread, WorkerReport, WorkerState,
+        registry::{Catalogue, TaskSpec},
+    },
 };
 
 use crate::conformance::{DONE, Fixture, queue, seconds, task_in, worker};

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{Cycle, Error, Outcome, SettleAnswer, Settlement},
-    error_kind::ErrorKind,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERROR_KIND_BYTES, MAX_ERRORS_KEPT},
+    outcome::transition::{Facts, Return, Transition},
     payload::Payload,
-    policy::{Exhausted, PolicyOverrides, Tries},
+    policy::{Exhausted, PolicyOverrides, Tries, error_kind::ErrorKind},
     task::{AttemptError, AttemptFailure, FailureKind, Fence, NewTask},
     time::Clock,
-    transition::{Facts, Return, Transition},
 };
 
 use crate::conformance::{

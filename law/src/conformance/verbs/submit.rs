@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, SubmittedHow},
-    error_kind::ErrorKind,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     payload::Payload,
-    policy::{DeadLetter, Exhausted, OnShutdown, PolicyOverrides},
+    policy::{DeadLetter, Exhausted, OnShutdown, PolicyOverrides, error_kind::ErrorKind},
     task::{NewTask, Priority, Start},
     time::Clock,
 };

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{Error, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, SubmittedHow, TaskFilter},
-    label::Labels,
     lifecycle::Status,
     name::TaskName,
     payload::Payload,
     queue::{QueueConfig, Retention},
-    task::{NewTask, Start},
+    task::{NewTask, Start, label::Labels},
     time::{Clock, Timestamp},
 };
 

@@ -2,10 +2,9 @@
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{
-        DueSchedules, Fire, Fired, PutSchedule, Result, ScheduleEntry, Schedules, StoredSchedule, reads::validate_limit,
-    },
+    engine::{DueSchedules, Fire, Fired, PutSchedule, Result, Schedules, StoredSchedule, reads::validate_limit},
     name::ScheduleName,
+    schedule::entry::ScheduleEntry,
 };
 
 use crate::model::ModelEngine;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{AuditRequest, Audited, Health, PruneRequest, Pruned, Reclaimed, Result, Upkeep, reads::validate_limit},
-    tombstone::TombstoneHealth,
+    task::tombstone::TombstoneHealth,
 };
 
 use crate::model::ModelEngine;

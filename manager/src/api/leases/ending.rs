@@ -13,8 +13,8 @@ use jobbers_api::{
 use jobbers_common::{
     engine::{Extension, Heartbeat, Outcome, Settlement},
     name::TaskId,
+    outcome::settling::{Spent, Verdict, settle_failure},
     policy::TaskPolicy,
-    settling::{Spent, Verdict, settle_failure},
     task::{AttemptFailure, FailureKind, Fence},
 };
 

@@ -7,7 +7,7 @@ use jobbers_api::{
     problem::{Code, Result, WITH_BODY},
     route::{DeletedRuleView, Rule, RuleListView, RuleParams},
 };
-use jobbers_common::routing::{RouteKey, RouteRule};
+use jobbers_common::queue::routing::{RouteKey, RouteRule};
 
 use crate::{
     api::lists::pieces,

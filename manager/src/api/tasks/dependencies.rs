@@ -9,8 +9,10 @@ use jobbers_api::{
     value::TaskIdDoc,
 };
 use jobbers_common::{
-    dependency::added::{AddRefusal, NewDependency},
-    engine::Error,
+    engine::{
+        Error,
+        dependencies::{AddRefusal, NewDependency},
+    },
     name::TaskId,
 };
 

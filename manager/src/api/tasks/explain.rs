@@ -19,14 +19,16 @@ use jobbers_api::{
     value::TaskIdDoc,
 };
 use jobbers_common::{
-    duration,
     engine::QueuePlace,
-    gate::{Gate, ShutGate},
     lifecycle::Status,
     name::TaskId,
-    queue::{Config, QueueConfig},
+    queue::{
+        Config, QueueConfig,
+        gate::{Gate, ShutGate},
+    },
     task::{FailureKind, Task},
     time::Timestamp,
+    values::duration,
     worker::RegisteredWorker,
     workflow::run_of,
 };

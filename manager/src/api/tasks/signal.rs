@@ -9,9 +9,9 @@ use jobbers_api::{
     value::{Rfc3339, TaskIdDoc},
 };
 use jobbers_common::{
+    dependency::signal::{Signalled, validate_keep},
     limits::MAX_SIGNALS_KEPT,
     name::TaskId,
-    signal::{Signalled, validate_keep},
 };
 
 use crate::{

@@ -26,13 +26,12 @@ use jobbers_api::{
 };
 use jobbers_common::{
     dependency::Dependency,
-    draft::TaskDraft,
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     name::{QueueName, TaskId},
-    task::NewTask,
+    submission::draft::TaskDraft,
+    task::{NewTask, trace::is_traceparent},
     time::Timestamp,
-    trace::is_traceparent,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize, de::IgnoredAny};

@@ -10,7 +10,7 @@ use jobbers_api::{
 };
 use jobbers_common::{
     access::{AccessRole, Pattern},
-    duration,
+    values::duration,
 };
 use maud::{Markup, html};
 use serde::Deserialize;

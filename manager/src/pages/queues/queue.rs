@@ -9,7 +9,7 @@ use jobbers_api::{
     queue::{PurgedView, QueueRequest, QueueView, RateLimitSettings, RetentionRequest},
     worker::{WorkerListView, WorkerView},
 };
-use jobbers_common::{duration, lifecycle::Status};
+use jobbers_common::{lifecycle::Status, values::duration};
 use maud::{Markup, html};
 use serde::Deserialize;
 

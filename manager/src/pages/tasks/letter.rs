@@ -8,7 +8,7 @@ use jobbers_api::{
     resubmit::ResubmittedView,
     value::Asked,
 };
-use jobbers_common::dead_letter::{LetterState, OperationState};
+use jobbers_common::task::dead_letter::{LetterState, OperationState};
 use maud::{Markup, html};
 use serde::Deserialize;
 

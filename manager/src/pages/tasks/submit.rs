@@ -12,7 +12,7 @@ use jobbers_api::{
     task_request::TaskRequest,
     task_view::{PolicyView, SubmittedView, TaskView},
 };
-use jobbers_common::duration;
+use jobbers_common::values::duration;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -12,9 +12,9 @@ use jobbers_api::{
     workflow::WorkflowView,
 };
 use jobbers_common::{
+    dependency::signal::SignalState,
     lifecycle::Status,
     name::{NodeName, SignalName, WorkflowId},
-    signal::SignalState,
     workflow::run_of,
 };
 use maud::{Markup, html};

@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_boards::masstasker;
 use jobbers_common::{
-    board::BoardTime,
     engine::{
         Result,
-        boards::{BoardCount, Boards, Take, TakeOrder},
+        boards::{BoardCount, Boards, Take, TakeOrder, task::BoardTime},
     },
     metrics::{
         attribute::{MOST_NAMES, OTHER},
@@ -139,8 +138,10 @@ pub(super) fn observe(boards: &Part<BoardReading>, meter: &Meter) {
 #[cfg(test)]
 mod tests {
     use jobbers_common::{
-        board::{Content, When},
-        engine::boards::{Commit, Create, Selection},
+        engine::boards::{
+            Commit, Create, Selection,
+            task::{Content, When},
+        },
         time::{ManualClock, Timestamp},
     };
     use jobbers_law::model::ModelEngine;

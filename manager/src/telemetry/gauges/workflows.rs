@@ -122,10 +122,10 @@ mod tests {
     use std::sync::Arc;
 
     use jobbers_common::{
-        engine::{PutRun, PutSchedule, ScheduleEntry, workflows::encode_workflow},
+        engine::{PutRun, PutSchedule, workflows::encode_workflow},
         name::{NodeName, ScheduleName, TaskName, WorkflowId},
-        schedule::{CatchUp, Overlap, Schedule, Target, Timing},
-        template::TaskTemplate,
+        schedule::{CatchUp, Overlap, Schedule, Target, Timing, entry::ScheduleEntry},
+        submission::template::TaskTemplate,
         time::ManualClock,
         workflow::{NewNode, PAUSES, Workflow},
     };

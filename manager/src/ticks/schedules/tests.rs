@@ -11,8 +11,8 @@ use jobbers_common::{
     policy::PolicyOverrides,
     queue::QueueConfig,
     schedule::{CatchUp, Timing, WorkflowTemplate},
+    submission::template::TaskTemplate,
     task::ClaimedTask,
-    template::TaskTemplate,
     time::ManualClock,
     workflow::{NewNode, RunState, Workflow},
 };

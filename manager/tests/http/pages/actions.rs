@@ -1,9 +1,11 @@
 //! Each form, and its effect as the API reports it.
 
 use jobbers_common::{
-    board::{BoardTime, When},
-    engine::Outcome,
-    failure::{AttemptFailure, FailureKind},
+    engine::{
+        Outcome,
+        boards::task::{BoardTime, When},
+    },
+    task::failure::{AttemptFailure, FailureKind},
 };
 use serde_json::{Value, json};
 

@@ -1,14 +1,15 @@
 //! A submission as it is sent: after the layers of its client, and checked.
 
 use jobbers_common::{
-    dependency::Dependency,
-    draft::TaskDraft,
-    gate::ConcurrencyKey,
-    label::{Label, Labels},
+    dependency::{Dependency, signal::AwaitedSignal},
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, SignalName, TaskId, TaskName},
-    signal::AwaitedSignal,
-    task::{Priority, Start},
+    queue::gate::ConcurrencyKey,
+    submission::draft::TaskDraft,
+    task::{
+        Priority, Start,
+        label::{Label, Labels},
+    },
 };
 
 use super::{Submission, Wanted};

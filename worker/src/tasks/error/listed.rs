@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, error::Error as StdError, ops::Deref};
 
-use jobbers_common::{error_kind::ErrorKind, policy::TaskPolicy};
+use jobbers_common::policy::{TaskPolicy, error_kind::ErrorKind};
 
 use super::{TaskError, chain};
 

@@ -3,15 +3,14 @@
 use std::{collections::HashSet, time::Duration};
 
 use jobbers_common::{
-    dependency::{Dependency, linked_later},
+    dependency::{Dependency, signal::AwaitedSignal},
     engine::{ConflictReason, Error, OnConflict, Result, Submitted, SubmittedHow},
     lifecycle::Status,
     limits::DEPENDENCIES_A_PIECE,
     name::{QueueName, TaskId},
-    signal::AwaitedSignal,
-    task::{NewTask, Start},
+    submission::batch::linked_later,
+    task::{NewTask, Start, unique::UniqueKey},
     time::micros,
-    unique::UniqueKey,
 };
 use redis::{Cmd, Value};
 

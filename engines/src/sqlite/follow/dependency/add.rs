@@ -1,10 +1,12 @@
-//! Edges between stored tasks. Why no two calls together close a circle is in `jobbers_common::dependency::added`.
+//! Edges between stored tasks. Why no two calls together close a circle is in `jobbers_common::engine::dependencies`.
 
 use std::collections::HashMap;
 
 use jobbers_common::{
-    dependency::added::{AddRefusal, NewDependency, Search, find_circle},
-    engine::Result,
+    engine::{
+        Result,
+        dependencies::{AddRefusal, NewDependency, Search, find_circle},
+    },
     lifecycle::{Move, Status},
     limits::{MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
     name::TaskId,

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    dependency::{Dependencies, consequence},
+    dependency::{
+        Dependencies, consequence,
+        signal::{ExternalSignal, OnTimeout, SignalState, Signalled},
+    },
     engine::Result,
     lifecycle::{Move, Status},
     limits::{MAX_SIGNALS, MAX_SIGNALS_KEPT, TIMEOUTS_A_TICK},
     name::{SignalName, TaskId},
-    signal::{ExternalSignal, OnTimeout, SignalState, Signalled},
     task::NewTask,
     time::{Timestamp, micros},
 };

@@ -1,12 +1,11 @@
 //! New and restored tasks find their predecessors.
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, EndedPredecessor},
+    dependency::{Dependencies, Dependency, EndedPredecessor, signal::SignalState},
     engine::{Error, Result, backup::Edges},
     lifecycle::Status,
     limits::DEPENDENCIES_A_STEP,
     name::TaskId,
-    signal::SignalState,
     task::NewTask,
 };
 use rusqlite::OptionalExtension;

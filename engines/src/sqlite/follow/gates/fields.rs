@@ -1,10 +1,12 @@
 //! Which gates a task has.
 
 use jobbers_common::{
-    gate::{ConcurrencyKey, Gate, GateLimits},
     name::TaskName,
-    queue::QueueConfig,
-    task_kind::TaskKind,
+    queue::{
+        QueueConfig,
+        gate::{ConcurrencyKey, Gate, GateLimits},
+    },
+    worker::task_kind::TaskKind,
 };
 use jobbers_sqlite_file::columns;
 use rusqlite::Row;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use jobbers_common::{
     engine::Result,
-    gate::{Gate, GateLimits, MAX_HOLDERS_NAMED, ShutGate},
     name::TaskId,
+    queue::gate::{Gate, GateLimits, MAX_HOLDERS_NAMED, ShutGate},
     time::Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension};

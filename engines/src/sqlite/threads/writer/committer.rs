@@ -13,7 +13,7 @@ use std::{
 use jobbers_common::{
     engine::{Error, Result},
     limits::MAX_BATCH,
-    panic::words_of,
+    outcome::panic::words_of,
 };
 use jobbers_sqlite_file::{ErrorKind, LOG_BYTES, Quota, copy_log, cut_log, free_bytes};
 use rusqlite::Connection;

@@ -2,8 +2,7 @@
 
 use jobbers_common::{
     engine::{Deleted, Error, PutMode},
-    gate::GateLimits,
-    queue::QueueConfig,
+    queue::{QueueConfig, gate::GateLimits},
     task::NewTask,
 };
 

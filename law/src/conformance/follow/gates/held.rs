@@ -2,13 +2,17 @@
 
 use jobbers_common::{
     engine::{Error, OnConflict, Outcome, QueuePlace, Resubmit, SubmittedHow, TaskFilter},
-    gate::{Gate, GateLimits, ShutGate},
     lifecycle::Status,
     policy::{DeadLetter, PolicyOverrides},
-    queue::QueueConfig,
-    task::{NewTask, Priority, Start},
+    queue::{
+        QueueConfig,
+        gate::{Gate, GateLimits, ShutGate},
+    },
+    task::{
+        NewTask, Priority, Start,
+        unique::{OnDuplicate, Unique, UniqueKey},
+    },
     time::Clock,
-    unique::{OnDuplicate, Unique, UniqueKey},
 };
 
 use crate::conformance::{DONE, Fixture, RELEASED, audit::assert_sound, failure, id, ids, queue, retry, seconds, task};

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use jobbers_common::{gate::GateLimits, lifecycle::Status, queue::QueueConfig, time::Clock};
+use jobbers_common::{
+    lifecycle::Status,
+    queue::{QueueConfig, gate::GateLimits},
+    time::Clock,
+};
 
 use crate::conformance::{DONE, Fixture, audit::assert_sound, id, ids, seconds};
 

@@ -1,9 +1,11 @@
 //! What a waiting task waits for, and what aborted one that waited.
 
 use jobbers_common::{
-    dependency::{Dependencies, EndedPredecessor},
+    dependency::{
+        Dependencies, EndedPredecessor,
+        signal::{ExternalSignal, OnTimeout, SignalState},
+    },
     lifecycle::Status,
-    signal::{ExternalSignal, OnTimeout, SignalState},
     task::Task,
 };
 

@@ -13,8 +13,7 @@ use jobbers_common::{
     name::{QueueName, WorkerId},
     queue::{Config, QueueConfig, QueueOrder, RoleConfig},
     task::Task,
-    task_kind::TaskKind,
-    worker::{RegisteredWorker, WorkerReport, WorkerState},
+    worker::{RegisteredWorker, WorkerReport, WorkerState, task_kind::TaskKind},
 };
 
 use super::holders::{NAMED, started};

@@ -8,11 +8,10 @@ use jobbers_api::{
     warning::WarningView,
 };
 use jobbers_common::{
-    draft::TaskDraft,
     name::{QueueName, TaskName},
     queue::Config,
+    submission::{draft::TaskDraft, template::TaskTemplate},
     task::{NewTask, Start},
-    template::TaskTemplate,
 };
 
 use crate::{

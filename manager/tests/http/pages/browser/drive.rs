@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use jobbers_common::{
     access::{AccessKey, AccessRole},
-    board::{BoardTime, When},
-    engine::PutMode,
+    engine::{
+        PutMode,
+        boards::task::{BoardTime, When},
+    },
     time::Timestamp,
 };
 use reqwest::Method;

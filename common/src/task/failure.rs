@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{error_kind::ErrorKind, limits::MAX_ERROR_BYTES, name::WorkerId, text::cut, time::Timestamp};
+use crate::{
+    limits::MAX_ERROR_BYTES, name::WorkerId, policy::error_kind::ErrorKind, time::Timestamp, values::text::cut,
+};
 
 /// Why an attempt did not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

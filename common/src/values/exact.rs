@@ -11,7 +11,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::number::Number;
+use crate::values::number::Number;
 
 /// The deepest nesting that is read, as with `serde_json`.
 const MAX_DEPTH: usize = 128;

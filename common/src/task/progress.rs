@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{limits::MAX_PROGRESS_BYTES, text::cut};
+use crate::{limits::MAX_PROGRESS_BYTES, values::text::cut};
 
 /// How far a running task says it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

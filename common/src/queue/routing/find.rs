@@ -3,7 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::{RouteKey, RouteRule, Versions};
-use crate::{engine::Error, name::TaskName};
+use crate::name::TaskName;
+
+/// Two rules that share versions, of which none holds all of the other's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// The rule that was to be put.
+    pub rule: RouteKey,
+    /// The rule that is there.
+    pub other: RouteKey,
+}
 
 /// The rule for a task: of those whose versions hold its own, the one with the fewest.
 #[must_use]
@@ -22,12 +31,12 @@ pub fn find_rule<'a>(
 /// other's. Otherwise neither of the two would be the more specific one.
 ///
 /// # Errors
-/// [`Error::RulesOverlap`], which names the other.
-pub fn check_place(routes: &BTreeMap<RouteKey, RouteRule>, key: &RouteKey) -> Result<(), Error> {
+/// [`Overlap`], which names the other.
+pub fn check_place(routes: &BTreeMap<RouteKey, RouteRule>, key: &RouteKey) -> Result<(), Overlap> {
     let first = RouteKey { name: key.name.clone(), versions: Versions::ALL };
     let mut others = routes.range(&first..).map(|(other, _)| other).take_while(|other| other.name == key.name);
     match others.find(|other| other.versions.crosses(key.versions)) {
-        Some(other) => Err(Error::RulesOverlap { rule: key.clone(), other: other.clone() }),
+        Some(other) => Err(Overlap { rule: key.clone(), other: other.clone() }),
         None => Ok(()),
     }
 }
@@ -75,11 +84,10 @@ mod tests {
                 Ok(()) => {
                     routes.insert(key, Route::Single { queue: queue(&format!("q{at}")) }.into());
                 }
-                Err(Error::RulesOverlap { rule, other }) => {
+                Err(Overlap { rule, other }) => {
                     assert!(rule == key && routes.contains_key(&other) && other.versions.crosses(key.versions));
                     refused.push(key);
                 }
-                Err(other) => panic!("{other}"),
             }
         }
         (routes, refused)

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    exact::Exact,
     name::{QueueName, TaskName},
     payload::Payload,
+    values::exact::Exact,
 };
 
 mod explicit;
@@ -20,7 +20,7 @@ mod turns;
 mod versions;
 
 pub use explicit::{ExplicitQueue, QueueForbidden, check_explicit};
-pub use find::{check_place, find_rule};
+pub use find::{Overlap, check_place, find_rule};
 pub use turns::Turns;
 pub use versions::{EmptyRange, Versions};
 

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dependency::policy::DependencyPolicy,
-    duration,
     lifecycle::Status,
     limits::{MAX_DELAY, MAX_SIGNAL_KEPT, MAX_SIGNALS},
     name::SignalName,
     time::Timestamp,
+    values::duration,
 };
 
 /// What follows if a signal does not come in time.

@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{limits::MAX_ERROR_KIND_BYTES, text::beginning};
+use crate::{limits::MAX_ERROR_KIND_BYTES, values::text::beginning};
 
 /// A kind of error: 1 to 256 bytes without control characters, and no blank at either end.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

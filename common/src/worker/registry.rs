@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    engine::error::{Error, Result},
+    error::{Error, Result},
     limits::MAX_CATALOGUE_BYTES,
     name::TaskName,
     policy::{CrashPolicy, PolicyOverrides},

@@ -2,11 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Dependency;
 use crate::{
+    dependency::{Dependency, signal},
     limits::{DEPENDENCIES_A_STEP, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES},
     name::TaskId,
-    signal,
     task::{NewTask, Start},
 };
 
@@ -158,7 +157,7 @@ mod tests {
         let many: Vec<NewTask> = (0..6).map(|n| task(&format!("t{n}"), &names[..2_000])).collect();
         assert_eq!(validate(&many[..5]), Ok(()));
         assert!(validate(&many).unwrap_err().contains("at most 10000"));
-        let unique = crate::unique::Unique::new(crate::unique::UniqueKey::new("k").unwrap());
+        let unique = crate::task::unique::Unique::new(crate::task::unique::UniqueKey::new("k").unwrap());
         let both = NewTask { unique: Some(Box::new(unique)), ..task("a", &["b"]) };
         assert!(validate(&[both]).unwrap_err().contains("not both"));
         let barrier = NewTask { is_spontaneous: true, ..task("a", &["b"]) };

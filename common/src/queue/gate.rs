@@ -11,11 +11,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
-    exact::Exact,
     limits::MAX_CONCURRENCY_KEY_BYTES,
     name::{TaskId, TaskName},
     payload::Payload,
-    rate::RateLimit,
+    queue::rate::RateLimit,
+    values::exact::Exact,
 };
 
 /// The concurrency key of a task, such as `customer:42`: a queue may limit how many tasks of one key run, and start.

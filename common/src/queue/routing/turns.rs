@@ -41,7 +41,7 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{name::TaskName, routing::Versions};
+    use crate::{name::TaskName, queue::routing::Versions};
 
     #[test]
     fn each_rule_takes_its_own_turns() {

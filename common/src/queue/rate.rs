@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    duration,
     limits::{MAX_RATE_PERIOD, MAX_RATE_TASKS},
     time::{Timestamp, micros},
+    values::duration,
 };
 
 /// The default part of a period whose tasks may start at once after a quiet time.

@@ -4,18 +4,17 @@
 //! they differ in is where the rules come from, how old they may be, and when they ask whether the queue may be named.
 
 use crate::{
-    dependency::Dependency,
-    gate::ConcurrencyKey,
-    metadata::Metadata,
+    dependency::{Dependency, signal::AwaitedSignal},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
-    queue::{self, Config},
-    routing::{self, QueueForbidden, Turns, field_text},
-    signal::AwaitedSignal,
-    task::{NewTask, Priority, Start},
-    template::TaskTemplate,
-    unique::Unique,
+    queue::{
+        self, Config,
+        gate::ConcurrencyKey,
+        routing::{self, QueueForbidden, Turns, field_text},
+    },
+    submission::template::TaskTemplate,
+    task::{NewTask, Priority, Start, metadata::Metadata, unique::Unique},
 };
 
 /// A task that has no queue yet. The fields mean what they mean in [`NewTask`].
@@ -200,8 +199,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        queue::QueueConfig,
+    use crate::queue::{
+        QueueConfig,
         routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
     };
 

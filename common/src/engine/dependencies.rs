@@ -21,10 +21,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::policy::DependencyPolicy;
-pub use super::refused::{AddRefusal, RefusedDependency};
+pub use crate::dependency::refused::{AddRefusal, RefusedDependency};
 use crate::{
-    engine::error::{Error, Result},
+    dependency::policy::DependencyPolicy,
+    error::{Error, Result},
     lifecycle::Status,
     limits::MAX_ADDED_DEPENDENCIES,
     name::TaskId,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::label::Labels;
+use crate::task::label::Labels;
 
 /// The metadata of a task. An engine stores it in one piece, so a further field needs no change of an engine or a store.
 ///
@@ -40,7 +40,7 @@ impl From<Labels> for Metadata {
 
 #[cfg(test)]
 mod tests {
-    use crate::template::TaskTemplate;
+    use crate::submission::template::TaskTemplate;
 
     #[test]
     fn a_template_has_its_labels_beside_its_other_fields() {

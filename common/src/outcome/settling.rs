@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use crate::{
     engine::Outcome,
-    error_kind::ErrorKind,
     limits::MAX_DELAY,
-    panic::words_of,
-    policy::{DeadLetter, TaskPolicy},
+    outcome::panic::words_of,
+    policy::{DeadLetter, TaskPolicy, error_kind::ErrorKind},
     task::{AttemptFailure, ClaimedTask, FailureKind},
 };
 
@@ -106,7 +105,7 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::{backoff::Backoff, policy::PolicyOverrides};
+    use crate::policy::{PolicyOverrides, backoff::Backoff};
 
     fn failure() -> AttemptFailure {
         AttemptFailure::new(FailureKind::Error, "boom")

@@ -6,8 +6,8 @@ use crate::{
     dependency::refused::RefusedDependency,
     lifecycle::Status,
     name::{KeyId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
-    routing::RouteKey,
-    unique::UniqueKey,
+    queue::routing::{Overlap, RouteKey},
+    task::unique::UniqueKey,
 };
 
 /// The result of every verb.
@@ -98,7 +98,7 @@ pub enum Error {
         max_bytes: u64,
     },
     /// The queue accepts no more for now, by its `submit_rate_limit`. Nothing was accepted.
-    #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::duration::format(crate::duration::rounded_up(*retry_after)))]
+    #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::values::duration::format(crate::values::duration::rounded_up(*retry_after)))]
     RateLimited {
         /// The queue.
         queue: QueueName,
@@ -186,6 +186,12 @@ pub enum Error {
     /// The URL or path of the store is invalid.
     #[error("{0}")]
     Config(String),
+}
+
+impl From<Overlap> for Error {
+    fn from(Overlap { rule, other }: Overlap) -> Self {
+        Self::RulesOverlap { rule, other }
+    }
 }
 
 impl Error {

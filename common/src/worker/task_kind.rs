@@ -26,7 +26,7 @@ pub struct TaskKind {
 
 impl TaskKind {
     /// The gate behind which stores set tasks of this kind aside: `?`, then the kind. Gates of suspects (`!`) sort before
-    /// these, gates of limits ([`crate::gate::Gate::code`]) after them.
+    /// these, gates of limits ([`crate::queue::gate::Gate::code`]) after them.
     #[must_use]
     pub fn gate_code(&self) -> String {
         format!("?{self}")
@@ -80,7 +80,7 @@ pub fn is_known_elsewhere(workers: &[RegisteredWorker], worker: &WorkerId, queue
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{gate::Gate, name::RoleName, time::Timestamp, worker::ANY_TASK};
+    use crate::{name::RoleName, queue::gate::Gate, time::Timestamp, worker::ANY_TASK};
 
     fn kind(version: u32) -> TaskKind {
         TaskKind { name: TaskName::new("mine").unwrap(), version }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn gates_of_kinds_sort_between_suspects_and_limits() {
-        let (key, name) = (crate::gate::ConcurrencyKey::new("!").unwrap(), TaskName::new("mine").unwrap());
+        let (key, name) = (crate::queue::gate::ConcurrencyKey::new("!").unwrap(), TaskName::new("mine").unwrap());
         for limit in [Gate::Key(key), Gate::Task(name)] {
             assert!(kind(1).gate_code() < limit.code());
         }

@@ -4,13 +4,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{
-    gate::ConcurrencyKey,
-    metadata::Metadata,
+    dependency::signal::AwaitedSignal,
     name::{QueueName, TaskName},
     payload::Payload,
     policy::PolicyOverrides,
-    signal::AwaitedSignal,
-    task::Priority,
+    queue::gate::ConcurrencyKey,
+    task::{Priority, metadata::Metadata},
 };
 
 /// A JSON document, as it was given.

@@ -11,9 +11,9 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
-    duration,
     lifecycle::Status,
     limits::{MAX_DELAY, MAX_UNIQUE_KEY_BYTES},
+    values::duration,
 };
 
 /// A unique key, such as `customer:42`.
