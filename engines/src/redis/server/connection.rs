@@ -122,7 +122,7 @@ impl Lane {
         subscribed
     }
 
-    /// Leaves channels. Failing is no harm: nobody waits for what comes from them.
+    /// Leaves channels. A failure does no harm: no caller waits for their messages.
     pub(crate) async fn unsubscribe(&self, channels: &[String]) {
         if channels.is_empty() {
             return;
