@@ -1,10 +1,11 @@
 //! Reads JSON from requests, with errors that name the place and the problem.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData};
+use std::{collections::BTreeMap, fmt};
 
+use jobbers_common::values::counted::{Counted, Counter, Few, MAX_VALUES, Refused};
 use serde::{
     Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{MapAccess, Visitor},
     forward_to_deserialize_any,
 };
 use serde_json::value::RawValue;
@@ -22,6 +23,22 @@ pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     read(bytes).map_err(|error| explain::<T>(bytes, &error))
 }
 
+/// Reads one JSON document of a client, as [`decode`], and counts the values of it that are kept.
+///
+/// # Errors
+/// Those of [`decode`]; [`Code::BodyTooLarge`] for more values than a document may have, and [`Code::Overloaded`] where
+/// there was no memory for them.
+pub fn decode_counted<'a, T: Deserialize<'a>>(bytes: &'a [u8], counter: &Counter<'_>) -> Result<T, Problem> {
+    read_counted(bytes, counter).map_err(|error| match counter.refused() {
+        None => explain::<T>(bytes, &error),
+        Some(Refused::NoMemory) => Problem::new(Code::Overloaded, "there is no memory for what the body says"),
+        Some(Refused::TooMany) => {
+            let detail = format!("a body holds at most {MAX_VALUES} texts, numbers, lists and objects");
+            Problem::new(Code::BodyTooLarge, detail)
+        }
+    })
+}
+
 /// Reads one JSON document, without a reason if it can't be read.
 pub fn decode_if_valid<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     read(bytes).ok()
@@ -30,6 +47,13 @@ pub fn decode_if_valid<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = object(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+fn read_counted<'a, T: Deserialize<'a>>(bytes: &'a [u8], counter: &Counter<'_>) -> serde_json::Result<T> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = object(Counted::new(&mut reader, counter))?;
     reader.end()?;
     Ok(value)
 }
@@ -79,8 +103,7 @@ where
     Ok(few::<D, Object<T>, MOST>(deserializer)?.into_iter().map(|object| object.0).collect())
 }
 
-/// Reads an array of which no more than `MOST` entries are allowed. It keeps one more, so that its reader sees that there are
-/// too many, and passes over the rest: an entry of ten bytes may be a hundred times that in memory.
+/// Reads an array as [`Few`].
 ///
 /// # Errors
 /// Those of the deserializer.
@@ -89,7 +112,7 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    deserializer.deserialize_seq(Few::<T, MOST>(PhantomData))
+    Few::<T, MOST>::deserialize(deserializer).map(|few| few.0)
 }
 
 /// The same for a map of them.
@@ -104,26 +127,6 @@ where
 {
     let named = BTreeMap::<K, Object<T>>::deserialize(deserializer)?;
     Ok(named.into_iter().map(|(name, object)| (name, object.0)).collect())
-}
-
-struct Few<T, const MOST: usize>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Few<T, MOST> {
-    type Value = Vec<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a sequence")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
-        let mut kept = Vec::new();
-        while kept.len() <= MOST {
-            let Some(entry) = entries.next_element()? else { return Ok(kept) };
-            kept.push(entry);
-        }
-        while entries.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(kept)
-    }
 }
 
 struct Object<T>(T);

@@ -2,6 +2,7 @@
 //!
 //! It knows no task.
 
+pub mod counted;
 pub mod duration;
 pub mod exact;
 pub mod number;

@@ -18,7 +18,9 @@ use super::{
 
 /// The handler.
 pub(super) async fn claim(State(front): State<Front>, RawQuery(query): RawQuery, body: Bytes) -> Result<Response> {
+    let share = front.memory.share();
     let request: ClaimRequest = decode(
+        &share,
         &body,
         query.as_deref(),
         "claim",

@@ -28,6 +28,18 @@ impl Refusal {
         Self { status: StatusCode::BAD_REQUEST, text: text.into(), retry_after: None }
     }
 
+    /// 413.
+    pub(super) fn too_large(text: impl Into<String>) -> Self {
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, ..Self::bad_request(text) }
+    }
+
+    /// 503, for want of memory.
+    pub(super) fn overloaded() -> Self {
+        let text = "what is held for all clients is over max_client_memory; nothing was changed";
+        let retry_after = Some(Duration::from_secs(1));
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, retry_after, ..Self::bad_request(text) }
+    }
+
     /// 404.
     pub(super) fn not_found(text: impl Into<String>) -> Self {
         Self { status: StatusCode::NOT_FOUND, ..Self::bad_request(text) }

@@ -3,6 +3,7 @@
 
 use std::{fmt, marker::PhantomData};
 
+use jobbers_common::{limits::MAX_BOARD_CHANGES, values::counted::Few};
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
@@ -54,8 +55,8 @@ impl Object for UpdateRequest {
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error> {
         match name {
             "clientid" => self.client = value(fields)?,
-            "adds" => self.adds = value(fields)?,
-            "updates" => self.updates = value(fields)?,
+            "adds" => self.adds = tasks(fields)?,
+            "updates" => self.updates = tasks(fields)?,
             "deletes" => self.deletes = value(fields)?,
             "depends" => self.depends = value(fields)?,
             _ => pass_over(fields)?,
@@ -98,6 +99,12 @@ impl Object for TaskInfo {
 
 fn value<'de, T: Deserialize<'de> + Default, A: MapAccess<'de>>(fields: &mut A) -> Result<T, A::Error> {
     Ok(fields.next_value::<Option<T>>()?.unwrap_or_default())
+}
+
+/// As many tasks as may be changed, and one more where there are too many.
+fn tasks<'de, A: MapAccess<'de>>(fields: &mut A) -> Result<Vec<TaskInfo>, A::Error> {
+    let tasks = fields.next_value::<Option<Few<TaskInfo, MAX_BOARD_CHANGES>>>()?;
+    Ok(tasks.map(|few| few.0).unwrap_or_default())
 }
 
 fn pass_over<'de, A: MapAccess<'de>>(fields: &mut A) -> Result<(), A::Error> {

@@ -29,8 +29,9 @@ use super::{
 
 /// The handler.
 pub(super) async fn update(State(front): State<Front>, RawQuery(query): RawQuery, body: Bytes) -> Result<Response> {
-    let request: UpdateRequest =
-        decode(&body, query.as_deref(), "update", "no data provided for task update: send JSON, or a field `update`")?;
+    let share = front.memory.share();
+    let nothing = "no data provided for task update: send JSON, or a field `update`";
+    let request: UpdateRequest = decode(&share, &body, query.as_deref(), "update", nothing)?;
     let (owner, bugs) = (i64::from(request.client), bugs(&request));
     let updated = request.updates.iter().filter(|task| !is_add(task)).map(|task| task.id);
     let mut named = request.deletes.iter().chain(&request.depends).copied().chain(updated);

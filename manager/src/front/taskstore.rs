@@ -34,7 +34,7 @@ pub(crate) fn front<S: Clone + Send + Sync + 'static>(app: &Arc<App>, unit: Unit
 /// Reads a body within the manager's bounds, before the front does.
 async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    match read_bounded(&parts, body, &app).await {
+    match read_bounded(&parts, body, app.max_body_bytes, &app).await {
         Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
         Err(problem) => {
             let text = format!("{}\n", problem.detail());

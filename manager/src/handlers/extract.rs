@@ -13,6 +13,7 @@ use jobbers_api::{
     json,
     problem::{Code, Problem},
 };
+use jobbers_common::values::counted::{Counter, Refused};
 use jobbers_process::server::memory::{Kind, Share};
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -22,8 +23,8 @@ use crate::{
     long_work::is_long,
 };
 
-/// What a byte of a body counts: for itself, for the request that is read from it, and for the call of the store. A test
-/// of a real process measures that this is enough.
+/// What a byte of a body counts: for itself, for the texts that are read from it, and for the call of the store. The values
+/// that it holds count besides. A test of a real process measures that this is enough.
 pub(crate) const BODY_FACTOR: usize = 3;
 /// Up to so many bytes of a body count as the request itself does, which large bodies leave room for.
 const SMALL_BODY: usize = 4 * 1024;
@@ -33,15 +34,29 @@ const SMALL_BODY: usize = 4 * 1024;
 pub(crate) struct JsonBytes {
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
+    share: Arc<Share>,
 }
 
 impl JsonBytes {
     /// What the body says, as a `T`.
     ///
     /// # Errors
-    /// Those of [`json::decode`].
+    /// Those of [`json::decode_counted`].
     pub(crate) async fn decode<'a, T: Deserialize<'a>>(&'a self, app: &App) -> Result<T, Problem> {
-        self.read(app, json::decode).await
+        self.read_counted(app, json::decode_counted).await
+    }
+
+    /// Reads the body as [`JsonBytes::read`], with the counter of what is read from it. That counts until the request is
+    /// answered.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(crate) async fn read_counted<'a, T>(
+        &'a self,
+        app: &App,
+        read: impl FnOnce(&'a [u8], &Counter<'_>) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        self.read(app, |body| counted(&self.share, body, read)).await
     }
 
     /// Reads the body; a long one without delaying other requests.
@@ -56,8 +71,9 @@ impl FromRequest<Arc<App>> for JsonBytes {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         check_media_type(&parts.headers)?;
-        let bytes = read_bounded(&parts, body, app).await?;
-        Ok(Self { headers: parts.headers, bytes })
+        let share = share(&parts, app);
+        let bytes = read_into(&share, &parts, body, app.max_body_bytes, app).await?;
+        Ok(Self { headers: parts.headers, bytes, share })
     }
 }
 
@@ -76,8 +92,9 @@ impl FromRequest<Arc<App>> for JsonOrMermaid {
             return Ok(Self { body: JsonBytes::from_request(request, app).await?, is_mermaid });
         }
         let (parts, body) = request.into_parts();
-        let bytes = read_bounded(&parts, body, app).await?;
-        Ok(Self { body: JsonBytes { headers: parts.headers, bytes }, is_mermaid })
+        let share = share(&parts, app);
+        let bytes = read_into(&share, &parts, body, app.max_body_bytes, app).await?;
+        Ok(Self { body: JsonBytes { headers: parts.headers, bytes, share }, is_mermaid })
     }
 }
 
@@ -112,7 +129,8 @@ impl WholeRequest {
             return Ok(T::default());
         }
         check_media_type(&self.parts.headers)?;
-        app.long_work.run(is_long(self.body.len()), || json::decode(&self.body)).await
+        let share = share(&self.parts, app);
+        app.long_work.run(is_long(self.body.len()), || counted(&share, &self.body, json::decode_counted)).await
     }
 }
 
@@ -121,7 +139,7 @@ impl FromRequest<Arc<App>> for WholeRequest {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let body = read_bounded(&parts, body, app).await?;
+        let body = read_bounded(&parts, body, app.max_body_bytes, app).await?;
         Ok(Self { parts, body })
     }
 }
@@ -183,14 +201,40 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
 
 /// The bytes of any body: within the bound, and in time. They count until the request is answered, since what is read
 /// from them is held as long.
-pub(crate) async fn read_bounded(request: &Parts, body: Body, app: &App) -> Result<Bytes, Problem> {
-    check_length(&request.headers, app.max_body_bytes)?;
-    let share = match request.extensions.get::<Caller>() {
+pub(crate) async fn read_bounded(request: &Parts, body: Body, most: usize, app: &App) -> Result<Bytes, Problem> {
+    read_into(&share(request, app), request, body, most, app).await
+}
+
+async fn read_into(share: &Share, request: &Parts, body: Body, most: usize, app: &App) -> Result<Bytes, Problem> {
+    check_length(&request.headers, most)?;
+    let reading = tokio::time::timeout(app.body_timeout, read_pieces(body, most, share));
+    reading.await.unwrap_or_else(|_| Err(too_slow(app.body_timeout)))
+}
+
+/// What the request counts until it is answered.
+fn share(request: &Parts, app: &App) -> Arc<Share> {
+    match request.extensions.get::<Caller>() {
         Some(caller) => Arc::clone(&caller.share),
         None => Arc::new(app.memory.share()),
-    };
-    let reading = tokio::time::timeout(app.body_timeout, read_pieces(body, app.max_body_bytes, &share));
-    reading.await.unwrap_or_else(|_| Err(too_slow(app.body_timeout)))
+    }
+}
+
+/// Reads a body with a counter that takes what its values need from `share`.
+fn counted<'a, T>(
+    share: &Share,
+    body: &'a [u8],
+    read: impl FnOnce(&'a [u8], &Counter<'_>) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let kind = kind_of(body.len());
+    let grow = |bytes| share.grow(kind, bytes);
+    let counter = Counter::new(&grow);
+    let value = read(body, &counter);
+    if counter.refused() == Some(Refused::NoMemory) { Err(overloaded()) } else { value }
+}
+
+/// What a body of this length counts as.
+const fn kind_of(bytes: usize) -> Kind {
+    if bytes <= SMALL_BODY { Kind::Request } else { Kind::Payload }
 }
 
 /// Reads a body in pieces, and counts each before it waits for the next. A body in a single piece is not copied.
@@ -203,8 +247,7 @@ async fn read_pieces(mut body: Body, limit: usize, share: &Share) -> Result<Byte
         if first.len() + rest.len() + piece.len() > limit {
             return Err(too_large(limit));
         }
-        let is_small = first.len() + rest.len() + piece.len() <= SMALL_BODY;
-        let kind = if is_small { Kind::Request } else { Kind::Payload };
+        let kind = kind_of(first.len() + rest.len() + piece.len());
         if !share.grow(kind, piece.len() * BODY_FACTOR) {
             return Err(overloaded());
         }

@@ -27,18 +27,27 @@ on_both_engines!(
     answers_that_are_not_read_stay_within_the_bound,
     bodies_that_do_not_end_stay_within_the_bound,
     callers_that_wait_stay_within_the_bound,
+    bodies_of_many_small_values_stay_within_the_bound,
 );
 
 async fn manager(stack: &Stack) -> Manager {
+    manager_with_bodies_of(stack, 8 * MIB).await
+}
+
+async fn manager_with_bodies_of(stack: &Stack, bytes: usize) -> Manager {
     let file: PathBuf = stack.folder().join("manager.toml");
-    fs::write(&file, format!("max_client_memory = {MOST}\nmax_body_bytes = {}\n", 8 * MIB)).unwrap();
+    fs::write(&file, format!("max_client_memory = {MOST}\nmax_body_bytes = {bytes}\n")).unwrap();
     stack.manager_with(&[("MANAGER_CONFIG", file.to_str().unwrap())]).await
 }
 
 /// The memory of the manager, in bytes.
 fn resident(manager: &Manager) -> usize {
+    status(manager, "VmRSS:")
+}
+
+fn status(manager: &Manager, name: &str) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", manager.program.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
@@ -125,4 +134,38 @@ async fn callers_that_wait_stay_within_the_bound(kind: Kind) {
     assert_within("4,000 callers that wait", before, resident(&manager));
     let answer: Value = manager.api.get(&format!("/tasks/{id}")).await.ok();
     assert_eq!(answer["status"], "scheduled");
+}
+
+/// Each of these is a few bytes that a list keeps as a text, an object or a task: thirty times as much.
+async fn bodies_of_many_small_values_stay_within_the_bound(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = manager_with_bodies_of(&stack, 16 * MIB).await;
+    let before = resident(&manager);
+    let list = |entry: &str| vec![entry; 15 * MIB / (entry.len() + 1)].join(",");
+    let numbered = |count: usize| (0..count).map(|n| format!("\"{n}\":\"\"")).collect::<Vec<_>>().join(",");
+    for (path, body) in [
+        ("/tasks/cancel", format!(r#"{{"ids":[{}]}}"#, list("\"a\""))),
+        ("/tasks", format!(r#"{{"name":"x","depends_on":[{}]}}"#, list("\"a\""))),
+        ("/tasks", format!(r#"{{"name":"x","labels":{{{}}}}}"#, numbered(1_200_000))),
+        ("/workflows", format!(r#"{{"nodes":[{{"id":"a","name":"x","depends_on":[{}]}}]}}"#, list(r#"{"id":"b"}"#))),
+        ("/leases", format!(r#"{{"worker":"w","queues":[{}]}}"#, list("\"a\""))),
+        ("/taskstore/update", format!(r#"{{"adds":[{}]}}"#, list("null"))),
+        ("/taskstore/update", list("a&a").replace(',', "&")),
+    ] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut stream = client(&manager, head.as_bytes()).await;
+        // A manager that refuses it may hang up before it has all.
+        let _ = stream.write_all(body.as_bytes()).await;
+        let answer = tokio::time::timeout(PATIENCE, stream.read_u8()).await;
+        assert!(answer.is_ok(), "{path} is answered");
+        assert_within(
+            &format!("{} MiB of small values for {path}", body.len() / MIB),
+            before,
+            status(&manager, "VmHWM:"),
+        );
+    }
+    manager.api.submit(&json!({"name": "x"})).await;
 }

@@ -32,6 +32,7 @@ use jobbers_common::{
     submission::draft::TaskDraft,
     task::{NewTask, trace::is_traceparent},
     time::Timestamp,
+    values::counted::Counter,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
@@ -95,8 +96,9 @@ pub(crate) async fn submit(
     request: JsonBytes,
 ) -> Result<Response> {
     let body = &request.bytes;
-    let read = |body| Ok::<_, Problem>((Envelope::read(&request.headers, body)?, read_tasks(body)?));
-    let (envelope, (requests, on_conflict, is_batch)) = request.read(&app, read).await?;
+    let read = request
+        .read_counted(&app, |body, counter| Ok((Envelope::read(&request.headers, body)?, read_tasks(body, counter)?)));
+    let (envelope, (requests, on_conflict, is_batch)) = read.await?;
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let mut reader = RequestReader { checker: Checker::new(&app).await?, body, envelope: &envelope, on_conflict };
@@ -126,16 +128,19 @@ pub(crate) async fn submit(
 }
 
 /// The tasks of a body, the rule for ids that are taken, and whether it is a batch.
-fn read_tasks(body: &[u8]) -> Result<(Vec<TaskRequest<'_>>, Option<ConflictRule>, bool)> {
-    let may_be_single = !begins_as_batch(body);
-    // A single task has no `tasks` field, so a body that parses as one is one.
-    if may_be_single && let Some(task) = json::decode_if_valid::<TaskRequest<'_>>(body) {
-        return read_one(task);
+fn read_tasks<'a>(body: &'a [u8], counter: &Counter<'_>) -> Result<(Vec<TaskRequest<'a>>, Option<ConflictRule>, bool)> {
+    if !begins_as_batch(body) {
+        // A single task has no `tasks` field, so a body that parses as one is one.
+        let problem = match json::decode_counted(body, counter) {
+            Ok(task) => return read_one(task),
+            Err(problem) => problem,
+        };
+        let is_batch = counter.refused().is_none() && json::decode::<Shape>(body)?.tasks.is_some();
+        if !is_batch {
+            return Err(problem);
+        }
     }
-    if may_be_single && json::decode::<Shape>(body)?.tasks.is_none() {
-        return read_one(json::decode(body)?);
-    }
-    let mut batch: TaskBatch<'_> = json::decode(body)?;
+    let mut batch: TaskBatch<'_> = json::decode_counted(body, counter)?;
     link_successors(&mut batch.tasks).map_err(|(index, problem)| within(problem, index))?;
     Ok((batch.tasks, batch.on_conflict, true))
 }
@@ -381,7 +386,9 @@ mod tests {
 
     #[test]
     fn a_body_is_read_as_what_it_is_and_refused_as_what_it_would_be() {
-        let read = |body: &'static str| read_tasks(body.as_bytes()).map(|(tasks, _, is_batch)| (tasks.len(), is_batch));
+        let read = |body: &'static str| {
+            read_tasks(body.as_bytes(), &Counter::new(&|_| true)).map(|(tasks, _, is_batch)| (tasks.len(), is_batch))
+        };
         assert_eq!(read(r#"{"name":"t"}"#), Ok((1, false)));
         assert_eq!(read(r#"{"tasks":[{"name":"t"},{"name":"u"}]}"#), Ok((2, true)));
         assert_eq!(read(r#"{"on_conflict":"skip","tasks":[]}"#), Ok((0, true)));
