@@ -28,7 +28,7 @@ use jobbers_process::{
 };
 use tonic::{Code, Status, body::Body, codegen::Service as _, service::Routes};
 
-use super::{settings::Settings, undelivered::Undelivered};
+use super::{fields::Fields, settings::Settings, undelivered::Undelivered};
 
 /// How often a connection is asked whether its client is still there, so that a call which waits for a machine that has
 /// vanished ends.
@@ -43,7 +43,8 @@ const READ_AHEAD: u32 = 1024 * 1024;
 const READ_AHEAD_OF_A_CALL: u32 = 64 * 1024;
 /// What a call counts until it is answered, besides its message.
 const CALL_BYTES: usize = 8 * 1024;
-/// What a byte of a message counts: for itself, for the call that is read from it, and for the call of the store.
+/// What a byte of a message counts: for itself, for the texts that are read from it, and for the call of the store. Its fields
+/// count besides.
 const MESSAGE_FACTOR: usize = 3;
 
 /// Serves until `shutdown` is cancelled; returns when no connection is left.
@@ -88,7 +89,8 @@ async fn answer(
     let mut response = match share.grow(Kind::Request, CALL_BYTES) {
         false => overloaded().into_http(),
         true => {
-            let call = routes.call(request.map(|body| Message { body, share: Arc::clone(&share) }));
+            let fields = Fields::of(request.uri().path());
+            let call = routes.call(request.map(|body| Message { body, share: Arc::clone(&share), fields }));
             match deadline {
                 None => call.await?,
                 Some(deadline) => match tokio::time::timeout(deadline, call).await {
@@ -117,6 +119,7 @@ fn overloaded() -> Status {
 struct Message {
     body: Incoming,
     share: Arc<Share>,
+    fields: Fields,
 }
 
 impl hyper::body::Body for Message {
@@ -127,8 +130,9 @@ impl hyper::body::Body for Message {
         let polled = ready!(Pin::new(&mut self.body).poll_frame(cx));
         Poll::Ready(polled.map(|frame| {
             let frame = frame.map_err(|error| Status::from_error(error.into()))?;
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            if self.share.grow(Kind::Payload, bytes * MESSAGE_FACTOR) { Ok(frame) } else { Err(overloaded()) }
+            let Some(data) = frame.data_ref() else { return Ok(frame) };
+            let bytes = data.len() * MESSAGE_FACTOR + self.fields.count(data)?;
+            if self.share.grow(Kind::Payload, bytes) { Ok(frame) } else { Err(overloaded()) }
         }))
     }
 

@@ -4,6 +4,7 @@ use jobbers_boards::masstasker::{
     Settings,
     proto::{DebugRequest, Task, UpdateRequest},
 };
+use jobbers_process::server::memory::ClientMemory;
 use prost_types::Any as Payload;
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -43,6 +44,22 @@ async fn a_list_over_the_bound_is_refused_and_a_shorter_one_is_not(kind: Kind) {
     let status = refused(all, Code::ResourceExhausted);
     assert!(status.message().contains("3 tasks fit"), "{status:?}");
     assert_eq!(api.debug("", 3).await.tasks.len(), 3);
+}
+
+async fn what_a_message_holds_is_counted_before_it_is_read(kind: Kind) {
+    let settings = Settings { memory: ClientMemory::new(2 * MIB), ..Settings::default() };
+    let server = Server::start_with(kind, settings).await;
+    let mut api = server.client().await;
+    let empty = |count: usize| UpdateRequest { created: vec![Task::default(); count], ..Default::default() };
+    // 18 kB, and some megabytes of tasks.
+    refused(api.update(empty(9_000)).await, Code::Unavailable);
+    let labels = (0..9_000).map(|n| (n.to_string(), String::new())).collect();
+    let labelled = UpdateRequest { created: vec![Task { labels, ..task("a") }], ..Default::default() };
+    refused(api.update(labelled).await, Code::Unavailable);
+    assert_eq!(api.update(empty(1_000)).await.unwrap().len(), 1_000);
+    // More than a step may change are refused whatever they take.
+    let (_server, mut api) = connected(kind).await;
+    refused(api.update(empty(100_000)).await, Code::InvalidArgument);
 }
 
 async fn what_breaks_a_bound_of_the_store_is_refused_whole(kind: Kind) {
@@ -109,6 +126,7 @@ async fn a_call_that_does_not_exist_is_unimplemented(kind: Kind) {
 on_every_store!(
     a_message_over_4_mib_is_refused_unless_configured,
     a_list_over_the_bound_is_refused_and_a_shorter_one_is_not,
+    what_a_message_holds_is_counted_before_it_is_read,
     what_breaks_a_bound_of_the_store_is_refused_whole,
     reflection_lists_the_service_in_both_versions,
     health_says_that_the_service_serves,
