@@ -2,6 +2,7 @@
 //!
 //! No handler imports it.
 
+mod forms;
 mod known_parameters;
 mod live_pages;
 mod middleware;

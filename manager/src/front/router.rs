@@ -16,6 +16,7 @@ use crate::{
     audit::AuditedOperations,
     doors::{Doors, Requirements},
     front::{
+        forms,
         known_parameters::KnownParameters,
         live_pages::{self, Live},
         middleware::{Middleware, handle},
@@ -46,8 +47,9 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
         .with_state(Arc::clone(&app));
     // A page's own requests to the API are checked as those of any client.
     let pages = pages::routes(api.clone()).method_not_allowed_fallback(unknown_method);
+    let forms = from_fn_with_state(Arc::clone(&app), forms::bounded);
     let live = from_fn_with_state(Live { app, pages: pages.clone() }, live_pages::around);
-    pages.layer(live).layer(checked).merge(api)
+    pages.layer(live).layer(forms).layer(checked).merge(api)
 }
 
 /// What TaskStore's clients find at the root of a port of their own.

@@ -28,6 +28,7 @@ on_both_engines!(
     bodies_that_do_not_end_stay_within_the_bound,
     callers_that_wait_stay_within_the_bound,
     bodies_of_many_small_values_stay_within_the_bound,
+    forms_that_do_not_end_stay_within_the_bound,
 );
 
 async fn manager(stack: &Stack) -> Manager {
@@ -167,5 +168,25 @@ async fn bodies_of_many_small_values_stay_within_the_bound(kind: Kind) {
             status(&manager, "VmHWM:"),
         );
     }
+    manager.api.submit(&json!({"name": "x"})).await;
+}
+
+async fn forms_that_do_not_end_stay_within_the_bound(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = manager(&stack).await;
+    let before = resident(&manager);
+    let head = format!(
+        "POST /sign-in HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\n\
+         content-type: application/x-www-form-urlencoded\r\ncontent-length: {MIB}\r\n\r\n"
+    );
+    let sent = format!("{head}{}", "a".repeat(MIB - 1));
+    let mut clients = Vec::new();
+    for _ in 0..250 {
+        let mut stream = client(&manager, head.as_bytes()).await;
+        let _ = stream.write_all(&sent.as_bytes()[head.len()..]).await;
+        clients.push(stream);
+    }
+    one_is_refused(&mut clients[200..]).await;
+    assert_within("forms of 1 MiB that 250 clients hold", before, resident(&manager));
     manager.api.submit(&json!({"name": "x"})).await;
 }

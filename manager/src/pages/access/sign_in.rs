@@ -24,7 +24,7 @@ use crate::pages::{
         words::text,
     },
     session::{
-        ask::{Api, Form, Query, Refusal, read_form},
+        ask::{Api, Form, Query, Refusal, pairs, read_form},
         token::{self, TOKEN, TOKEN_FIELD},
     },
 };
@@ -57,8 +57,7 @@ pub(in crate::pages) async fn around(request: Request, next: Next) -> Response {
 async fn with_token(request: Request, token: &str) -> Result<Request, Refusal> {
     let (parts, body) = request.into_parts();
     let body = read_form(body).await?;
-    let pairs: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default();
-    if !pairs.iter().any(|(name, value)| name == TOKEN_FIELD && value == token) {
+    if !pairs(&body)?.iter().any(|(name, value)| name == TOKEN_FIELD && value == token) {
         let detail = "the form was not made for your session, which may have ended meanwhile: open the page again, and send it from there";
         return Err(Problem::new(Code::ForeignOrigin, detail).into());
     }

@@ -1,14 +1,12 @@
 //! Asks the API of this process, as a client would: with the caller's own headers, through the same checks.
 
-use std::time::Duration;
-
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, MatchedPath, OriginalUri, Request},
     http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
 };
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use jobbers_api::problem::{Code, Problem, ProblemBody};
@@ -27,10 +25,8 @@ static CARRIED: [HeaderName; 7] = [
     HeaderName::from_static("x-request-id"),
 ];
 
-/// Most bytes of a form. The parameters of a task to submit are part of one.
-const MAX_FORM_BYTES: usize = 1024 * 1024;
-/// How long a form may take to arrive.
-const FORM_PATIENCE: Duration = Duration::from_secs(30);
+/// Most fields of a form: a list of a thousand rows has a field for each.
+const MAX_FIELDS: usize = 4_096;
 
 /// The API, on behalf of the caller of a page.
 #[derive(Debug, Clone)]
@@ -198,25 +194,26 @@ impl<T: DeserializeOwned> FromRequest<Router> for Form<T> {
     }
 }
 
-/// The bytes of a form: within the bound, and in time.
+/// The bytes of a form, which are there: [`crate::front`] reads them before a page does.
 pub(in crate::pages) async fn read_form(body: Body) -> Result<Bytes, Refusal> {
-    let reading = tokio::time::timeout(FORM_PATIENCE, Limited::new(body, MAX_FORM_BYTES).collect());
-    let refused = |code, detail: String| Refusal::from(Problem::new(code, detail));
-    match reading.await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) => {
-            Err(refused(Code::BodyTooLarge, format!("a form has at most {MAX_FORM_BYTES} bytes: {error}")))
-        }
-        Err(_) => Err(refused(Code::RequestTimeout, "the form did not arrive within 30s".to_owned())),
+    Ok(body.collect().await.map_err(|error| defect(&error.to_string()))?.to_bytes())
+}
+
+/// The fields of a form or a query.
+pub(in crate::pages) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
+    let refused = |detail: String| Refusal::from(Problem::new(Code::InvalidParameter, detail));
+    // Counted before they are read: two bytes may be a field.
+    if text.iter().filter(|byte| **byte == b'&').count() >= MAX_FIELDS {
+        return Err(refused(format!("a form has at most {MAX_FIELDS} fields")));
     }
+    serde_html_form::from_bytes(text).map_err(|error| refused(error.to_string()))
 }
 
 fn read_pairs<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
     let refused =
         |error: &dyn std::fmt::Display| Refusal::from(Problem::new(Code::InvalidParameter, error.to_string()));
-    let pairs: Vec<(String, String)> = serde_html_form::from_bytes(text).map_err(|error| refused(&error))?;
     let is_said = |(name, value): &(String, String)| !value.trim().is_empty() && name != TOKEN_FIELD;
-    let said: Vec<(String, String)> = pairs.into_iter().filter(is_said).collect();
+    let said: Vec<(String, String)> = pairs(text)?.into_iter().filter(is_said).collect();
     let said = serde_html_form::to_string(said).map_err(|error| refused(&error))?;
     serde_html_form::from_str(&said).map_err(|error| refused(&error))
 }
