@@ -1,4 +1,4 @@
-//! What `deploy/release` packs: an archive and a Debian package that hold all that a machine needs.
+//! What `deploy/release` packs: an archive and a Debian package that hold all that a machine needs, and the Helm chart.
 
 use std::{
     fs,
@@ -72,6 +72,11 @@ fn a_release_holds_all_that_a_machine_needs() {
     ] {
         assert!(archive.lines().any(|line| line == format!("{top}{file}")), "{file}: {archive}");
     }
+    let chart = run(Command::new("tar").arg("-tzf").arg(release.file(".tgz")));
+    for file in ["Chart.yaml", "values.yaml", "values.schema.json", "templates/workers.yaml"] {
+        assert!(chart.lines().any(|line| line == format!("jobbers/{file}")), "{file}: {chart}");
+    }
+    assert!(!chart.contains("everything-values"), "{chart}");
 
     let package = release.file(".deb");
     let field = |name: &str| run(Command::new("dpkg-deb").arg("--field").arg(&package).arg(name)).trim().to_owned();
