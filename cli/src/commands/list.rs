@@ -96,15 +96,25 @@ async fn gather(args: &Args) -> Result<Listed, Failure> {
 fn say_the_rest(args: &Args, listed: &Listed) {
     let number = listed.tasks.len();
     match &listed.cursor {
-        Some(cursor) if listed.gave_up => output::note(format_args!(
-            "looked at {} and stopped; go on with --cursor '{cursor}', or search all with --all",
-            output::count(listed.scanned, "task"),
-        )),
+        Some(cursor) if listed.gave_up => {
+            let looked = extent(listed.scanned);
+            output::note(format_args!(
+                "{looked} and stopped; go on with --cursor '{cursor}', or search all with --all"
+            ));
+        }
         None if number == 0 && !args.client.json => output::note("no task matches"),
         Some(_) if !args.client.json => {
             output::note(format_args!("{}: --limit N or --all", pages::first_of(number as u64, listed.total)));
         }
         _ => {}
+    }
+}
+
+/// How far a search went. Tasks that the store passes over by name, status or label are not counted.
+fn extent(scanned: u64) -> String {
+    match scanned {
+        0 => "searched for as long as one request may".to_owned(),
+        scanned => format!("looked at {}", output::count(scanned, "task")),
     }
 }
 
@@ -185,4 +195,15 @@ pub(crate) async fn page(
     query.push(("limit", limit.to_string()));
     query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));
     client.get("/tasks", Some(&query)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_the_store_made_did_not_look_at_no_task() {
+        assert_eq!(extent(0), "searched for as long as one request may");
+        assert_eq!(extent(10_000), "looked at 10,000 tasks");
+    }
 }
