@@ -217,6 +217,10 @@ impl Up {
         self.running.service.lines.lock().unwrap().clone()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.service.child.id()
+    }
+
     pub(crate) fn terminate(&self) {
         self.running.service.terminate();
     }

@@ -175,3 +175,15 @@ fn a_benchmark_shows_that_it_lives_and_leaves_nothing_behind_when_it_is_interrup
     let left: Vec<_> = places.path().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// Huge pages double and triple what a mostly idle process holds: the kernel fills what was advised so.
+#[test]
+fn no_program_asks_for_huge_pages() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "--wait"]).ok();
+    let maps = std::fs::read_to_string(format!("/proc/{}/smaps", up.pid())).unwrap();
+    let flags: Vec<&str> = maps.lines().filter_map(|line| line.strip_prefix("VmFlags:")).collect();
+    assert!(flags.len() > 10, "{maps}");
+    let advised = flags.iter().filter(|flags| flags.split_whitespace().any(|flag| flag == "hg"));
+    assert_eq!(advised.count(), 0, "of {} mappings", flags.len());
+}
