@@ -314,6 +314,14 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_filter_that_hides_all_is_no_absence_of_workers() {
+        let mut state = state();
+        state.steer.filter = "elsewhere".to_owned();
+        let picture = text(&state);
+        assert!(picture.contains("the filter hides all") && !picture.contains("no worker is alive"), "{picture}");
+    }
+
+    #[test]
     fn a_manager_that_is_gone_is_said_above_what_was_known() {
         let mut state = state();
         state.fail(&Failure::Unavailable("nobody answers".to_owned()));

@@ -17,6 +17,8 @@ mod find;
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
+mod hints;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod https;

@@ -7,6 +7,7 @@ use jobbers_common::{name::QueueName, task::dead_letter::OperationState, values:
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::selection::{Selection, SelectionArgs};
 use crate::{
@@ -113,10 +114,12 @@ async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure
     if is_over(entry.state) {
         return Ok(answer);
     }
+    // Before the operation is named: its reader may interrupt at once.
+    let refused = |error| Failure::Unavailable(format!("signals can't be received: {error}"));
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(refused)?;
     output::note(format_args!("operation {}: {}", entry.id, output::count(entry.total, "task")));
     let (path, query) = (client::operation_path(&entry.id), [("wait", duration::format(WAIT))]);
     let progress = Progress::new(entry.total);
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let entry = answer.read::<WholeOperationView>()?.entry;
         if is_over(entry.state) {
@@ -128,7 +131,7 @@ async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure
         });
         answer = tokio::select! {
             answer = client.get_patiently(&path, &query, WAIT, AWAY) => answer?,
-            _ = &mut interrupted => {
+            _ = interrupts.recv() => {
                 drop(progress);
                 let id = &entry.id;
                 output::note(format_args!(
