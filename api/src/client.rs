@@ -20,8 +20,8 @@ pub use self::{
     connector::{http_client, http_client_for},
     key::{ClientKey, ClientKeyError},
 };
-pub use crate::path::path;
 use crate::problem::ProblemBody;
+pub use crate::wire::path::path;
 
 /// How long it may take to answer, beyond what the request itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -319,13 +319,13 @@ macro_rules! pages {
 }
 
 pages! {
-    crate::audit_log::AuditPageView, changes: crate::audit_log::AuditEntryView;
+    crate::access::audit_log::AuditPageView, changes: crate::access::audit_log::AuditEntryView;
     crate::board::BoardListView, boards: crate::board::BoardView;
     crate::board::GroupListView, groups: crate::board::GroupView;
     crate::board::BoardTaskListView, tasks: crate::board::BoardTaskView;
     crate::dead_letter::LetterPageView, dead_letters: crate::dead_letter::LetterView;
-    crate::operation::OperationPageView, operations: crate::operation::OperationView;
-    crate::parents::ParentsView, predecessors: crate::parents::ParentView;
+    crate::dead_letter::operation::OperationPageView, operations: crate::dead_letter::operation::OperationView;
+    crate::task::parents::ParentsView, predecessors: crate::task::parents::ParentView;
     crate::queue::QueueListView, queues: crate::queue::QueueView;
     crate::schedule::view::ScheduleListView, schedules: crate::schedule::view::ScheduleView;
     crate::workflow::WorkflowListView, workflows: crate::workflow::WorkflowView;

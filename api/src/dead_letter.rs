@@ -1,5 +1,7 @@
 //! Dead letters, in and out.
 
+pub mod operation;
+
 use std::{borrow::Cow, collections::HashSet};
 
 use jobbers_common::{
@@ -13,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::{
-    task_view::{AttemptView, TaskView},
+    task::view::{AttemptView, TaskView},
     value::{Asked, LetterStateDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, Word, version_if_any},
 };
 use crate::{

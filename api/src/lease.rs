@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 
 use crate::{
-    json,
     openapi::ToSchema,
     problem::{Code, Problem, Result, invalid},
     value::{Asked, Word},
+    wire::json,
 };
 
 pub mod claim;

@@ -4,52 +4,32 @@
 //! The manager reads requests and writes answers with these types, and clients the other way round, so both have one
 //! definition. Parameters and results pass through as raw text: numbers of any size and the order of keys come back as they
 //! were sent. Unknown fields of an answer are ignored, so an older client works with a newer manager; unknown fields of a
-//! request are refused. Start reading at [`task_request`] and [`task_view`].
+//! request are refused. Start reading at [`task::request`] and [`task::view`].
 
 #![cfg_attr(
     not(feature = "openapi"),
     allow(unused_imports, reason = "some types are named only by the description of others")
 )]
 
-pub mod access_key;
-pub mod audit_log;
+pub mod access;
 pub mod board;
-pub mod cancel;
 #[cfg(feature = "client")]
 pub mod client;
-pub mod condition;
-pub mod cookie;
 pub mod dead_letter;
-pub mod delete;
-pub mod dependency;
-pub mod explain;
-pub mod history;
-pub mod json;
 pub mod lease;
 mod openapi;
-pub mod operation;
-pub mod parents;
-pub mod path;
-pub mod payload;
 pub mod problem;
 pub mod queue;
-pub mod registry;
-pub mod resubmit;
-pub mod role;
-pub mod route;
 pub mod schedule;
-pub mod session;
-pub mod signal;
-pub mod statuses;
 pub mod store;
-pub mod successors;
-pub mod task_list;
-pub mod task_request;
-pub mod task_view;
+pub mod task;
 pub mod value;
-pub mod warning;
+pub mod wire;
 pub mod worker;
 pub mod workflow;
+
+/// The paths by which programs name the JSON of tasks.
+pub use self::task::{request as task_request, view as task_view};
 
 use crate::problem::{Code, Problem, Result};
 

@@ -1,5 +1,9 @@
 //! Queues, in and out.
 
+pub mod history;
+pub mod role;
+pub mod route;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
@@ -14,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
 use crate::{
-    json,
     openapi::{IntoParams, ToSchema},
     problem::Result,
+    wire::json,
 };
 
 /// A queue's settings. Absent fields have their defaults, also when a queue is replaced.

@@ -12,7 +12,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    task_request::TaskRequest,
+    task::request::TaskRequest,
     value::{DurationDoc, NameDoc},
     workflow::WorkflowRequest,
 };

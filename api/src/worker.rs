@@ -1,5 +1,7 @@
 //! Workers and the store's health, out.
 
+pub mod registry;
+
 use jobbers_common::{
     engine::Health,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},

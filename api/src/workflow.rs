@@ -19,14 +19,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    task_request::TaskRequest,
+    task::{request::TaskRequest, warning::WarningView},
     value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc, TaskIdDoc},
-    warning::WarningView,
 };
 use crate::{
-    json,
     openapi::{IntoParams, ToSchema},
     problem::{Code, Problem, Result, invalid},
+    wire::json,
 };
 
 /// A graph of tasks to run.

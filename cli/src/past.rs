@@ -1,6 +1,6 @@
 //! What happened in the last hour, on a line: a bar for every two minutes, and sums.
 
-use jobbers_api::history::{HistoryView, SlotView};
+use jobbers_api::queue::history::{HistoryView, SlotView};
 
 use crate::output::thousands;
 
@@ -49,7 +49,7 @@ pub(crate) fn line(history: &HistoryView) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_api::history::By;
+    use jobbers_api::queue::history::By;
     use jobbers_common::{
         history::{Counts, Grain, Slot},
         time::Timestamp,

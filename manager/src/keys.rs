@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use jobbers_api::access_key::NewKeyRequest;
+use jobbers_api::access::key::NewKeyRequest;
 use jobbers_common::{
     access::{AccessKey, MAX_SECRETS, Scope, StoredSecret},
     time::Timestamp,

@@ -18,11 +18,10 @@ use super::lease_or_default;
 use crate::{
     check_reachable,
     openapi::ToSchema,
-    parents::ParentsView,
-    payload::shown,
     problem::{Code, Problem, Result, invalid},
-    task_view::PolicyView,
+    task::{parents::ParentsView, view::PolicyView},
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
+    wire::payload::shown,
 };
 
 /// Most kinds of tasks that one worker names.
@@ -182,7 +181,7 @@ pub struct LeasedTaskView {
     #[schema(value_type = HashMap<String, String>)]
     pub labels: Labels,
     /// Its parameters: the JSON, or base64 text if the content type is given.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<Box<RawValue>>,
     /// Only when they are not JSON.
@@ -193,7 +192,7 @@ pub struct LeasedTaskView {
     /// Leases lost so far.
     pub crashes: u32,
     /// What an earlier attempt left for this one: the JSON, or base64 text if the content type is given.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub checkpoint: Option<Box<RawValue>>,
     /// Only when it is not JSON.

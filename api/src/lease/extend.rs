@@ -14,11 +14,10 @@ use serde_json::value::RawValue;
 
 use super::{Entry, RefusedEntry, Token, lease_or_default, lost};
 use crate::{
-    json,
     openapi::ToSchema,
-    payload::Sent,
     problem::{Code, Result, invalid},
     value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, TaskIdDoc, Word},
+    wire::{json, payload::Sent},
 };
 
 /// Leases to extend.
@@ -65,7 +64,12 @@ pub struct ExtensionRequest<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]
     pub progress: Option<ProgressRequest>,
     /// The checkpoint for its next attempt: any JSON, or base64 text if `checkpoint_content_type` names another type.
-    #[serde(default, skip_serializing_if = "Option::is_none", borrow, deserialize_with = "crate::payload::present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        borrow,
+        deserialize_with = "crate::wire::payload::present"
+    )]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub checkpoint: Option<&'a RawValue>,
     /// The type of a checkpoint that is not JSON.

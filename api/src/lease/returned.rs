@@ -16,11 +16,10 @@ use serde_json::value::RawValue;
 
 use super::{Entry, RefusedEntry, Token, lost};
 use crate::{
-    json,
     openapi::ToSchema,
-    payload::Sent,
     problem::{Code, Result, invalid},
     value::{AnyJsonDoc, Asked, DurationDoc, NameDoc, StatusDoc, TaskIdDoc, Word},
+    wire::{json, payload::Sent},
 };
 
 /// Tasks to return.
@@ -49,7 +48,12 @@ pub struct ReturnedRequest<'a> {
     /// How the attempt ended.
     pub outcome: ReturnOutcome,
     /// With `completed`: what the task answers; any JSON, or base64 text if `result_content_type` names another type.
-    #[serde(default, skip_serializing_if = "Option::is_none", borrow, deserialize_with = "crate::payload::present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        borrow,
+        deserialize_with = "crate::wire::payload::present"
+    )]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub result: Option<&'a RawValue>,
     /// The type of a result that is not JSON.
@@ -60,7 +64,12 @@ pub struct ReturnedRequest<'a> {
     pub error: Option<ErrorRequest>,
     /// With `retry` and `released`: what the next attempt is to know, such as how far this one came; any JSON. It is kept and
     /// shown with the task.
-    #[serde(default, skip_serializing_if = "Option::is_none", borrow, deserialize_with = "crate::payload::present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        borrow,
+        deserialize_with = "crate::wire::payload::present"
+    )]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub checkpoint: Option<&'a RawValue>,
     /// With `retry` and `released`: not before this long. Default: at once.

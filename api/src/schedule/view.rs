@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use super::{CatchUpRule, OverlapRule};
 use crate::{
     openapi::ToSchema,
-    task_view::{PolicyView, SubmittedView},
+    task::view::{PolicyView, SubmittedView},
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
     workflow::{EdgeView, WorkflowView},
 };

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_api::{task_list::ActivePageView, task_list::ActiveTaskView};
+use jobbers_api::task::list::{ActivePageView, ActiveTaskView};
 use jobbers_common::name::QueueName;
 use jobbers_process::exit;
 

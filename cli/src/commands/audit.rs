@@ -3,7 +3,7 @@
 use std::{fmt::Display, process::ExitCode};
 
 use clap::builder::NonEmptyStringValueParser;
-use jobbers_api::audit_log::{AuditEntryView, AuditPageView};
+use jobbers_api::access::audit_log::{AuditEntryView, AuditPageView};
 use jobbers_common::{audit_log::ChangeResult, name::KeyId};
 use jobbers_process::{exit, when as given_time};
 

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::{
+use jobbers_api::task::{
     cancel::{CancelOutcome, CancelReport, CancelRequest},
-    task_list::TaskPageView,
+    list::TaskPageView,
 };
 use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use jobbers_process::exit;

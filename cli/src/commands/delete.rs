@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use jobbers_api::{
-    delete::{DeleteOutcome, DeleteReport, DeleteRequest},
+    task::delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     value::Asked,
 };
 use jobbers_common::{limits::MAX_BATCH, name::TaskId};

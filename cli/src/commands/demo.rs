@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use jobbers_api::task_view::TaskView;
+use jobbers_api::task::view::TaskView;
 use jobbers_common::{lifecycle::Status, name::TaskId};
 use jobbers_process::{
     engine_url::EngineArgs,

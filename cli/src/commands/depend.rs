@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::dependency::AddedDependencies;
+use jobbers_api::task::dependency::AddedDependencies;
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 use serde::Serialize;

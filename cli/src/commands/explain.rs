@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::explain::{ExplainView, Reason, WorkerPlace};
+use jobbers_api::task::explain::{ExplainView, Reason, WorkerPlace};
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 

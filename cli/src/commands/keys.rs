@@ -3,7 +3,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_api::access_key::{KeyView, NewKeyRequest};
+use jobbers_api::access::key::{KeyView, NewKeyRequest};
 use jobbers_common::{
     access::{AccessRole, Pattern, Scope},
     name::KeyId,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::{task_list::TaskPageView, task_view::TaskView};
+use jobbers_api::task::{list::TaskPageView, view::TaskView};
 use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::ExitCode};
 
-use jobbers_api::{registry::RegisteredTaskView, registry::RegistryView};
+use jobbers_api::worker::registry::{RegisteredTaskView, RegistryView};
 use jobbers_common::name::TaskName;
 use jobbers_process::exit;
 use serde_json::Value;

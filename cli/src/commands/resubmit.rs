@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::resubmit::ResubmitParams;
+use jobbers_api::task::resubmit::ResubmitParams;
 use jobbers_common::name::{QueueName, TaskId};
 use jobbers_process::exit;
 

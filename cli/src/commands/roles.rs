@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, process::ExitCode, str::FromStr};
 
-use jobbers_api::{role::RoleListView, role::RoleView};
+use jobbers_api::queue::role::{RoleListView, RoleView};
 use jobbers_common::{
     name::{QueueName, RoleName},
     queue::QueueOrder,

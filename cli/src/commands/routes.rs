@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, str::FromStr};
 
-use jobbers_api::route::{self, DeletedRuleView, Route, Rule, RuleListView};
+use jobbers_api::queue::route::{self, DeletedRuleView, Route, Rule, RuleListView};
 use jobbers_common::{
     name::{QueueName, TaskName},
     queue::routing::{ExplicitQueue, Versions},

@@ -3,8 +3,8 @@
 use std::{collections::HashSet, process::ExitCode};
 
 use jobbers_api::{
-    registry::RegistryView,
-    task_list::{ScheduledPageView, ScheduledTaskView},
+    task::list::{ScheduledPageView, ScheduledTaskView},
+    worker::registry::RegistryView,
 };
 use jobbers_common::name::{QueueName, TaskName};
 use jobbers_process::exit;

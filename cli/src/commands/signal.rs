@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_api::signal::{SendSignal, SignalledView};
+use jobbers_api::task::signal::{SendSignal, SignalledView};
 use jobbers_common::{
     name::{SignalName, TaskId},
     values::duration,

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_api::{signal::SignalView, task_view::TaskView};
+use jobbers_api::task::{signal::SignalView, view::TaskView};
 use jobbers_common::{lifecycle::Status, limits::MAX_WAIT, name::TaskId, values::duration};
 use jobbers_process::exit;
 

@@ -4,7 +4,7 @@ mod request;
 
 use std::{collections::BTreeSet, process::ExitCode};
 
-use jobbers_api::task_view::{SubmittedList, SubmittedView, TaskView};
+use jobbers_api::task::view::{SubmittedList, SubmittedView, TaskView};
 use jobbers_common::{
     limits::MAX_BATCH,
     name::{TaskId, TaskName},

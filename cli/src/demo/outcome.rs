@@ -7,7 +7,7 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
-use jobbers_api::{task_view::TaskView, value::Rfc3339};
+use jobbers_api::{task::view::TaskView, value::Rfc3339};
 use jobbers_common::lifecycle::Status;
 use serde::Deserialize;
 

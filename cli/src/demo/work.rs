@@ -3,7 +3,10 @@
 use std::{path::Path, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use jobbers_api::{queue::QueueView, task_view::SubmittedList, task_view::TaskView};
+use jobbers_api::{
+    queue::QueueView,
+    task::view::{SubmittedList, TaskView},
+};
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 use serde_json::{Value, json};
 

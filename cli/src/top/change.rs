@@ -1,6 +1,6 @@
 //! What a user changes from the picture, once confirmed.
 
-use jobbers_api::{
+use jobbers_api::task::{
     cancel::{CancelOutcome, CancelReport, CancelRequest},
     resubmit::ResubmitParams,
 };

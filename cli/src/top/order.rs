@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use jobbers_api::{queue::QueueView, task_view::TaskView, worker::WorkerView};
+use jobbers_api::{queue::QueueView, task::view::TaskView, worker::WorkerView};
 use jobbers_common::lifecycle::Status;
 
 use super::{

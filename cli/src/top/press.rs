@@ -100,7 +100,7 @@ impl State {
 mod tests {
     use std::time::Instant;
 
-    use jobbers_api::task_view::TaskView;
+    use jobbers_api::task::view::TaskView;
 
     use super::*;
     use crate::top::{

@@ -1,6 +1,6 @@
 //! The rows that are shown: those that the filter lets through, and the selected one.
 
-use jobbers_api::{queue::QueueView, task_view::TaskView, worker::WorkerView};
+use jobbers_api::{queue::QueueView, task::view::TaskView, worker::WorkerView};
 
 use super::{place::List, snapshot::Inside, state::State};
 

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use jobbers_api::{
-    explain::ExplainView, history::HistoryView, queue::QueueListView, queue::QueueView, task_list::TaskPageView,
-    task_view::TaskView, worker::WorkerListView, worker::WorkerView,
+    queue::{QueueListView, QueueView, history::HistoryView},
+    task::{explain::ExplainView, list::TaskPageView, view::TaskView},
+    worker::{WorkerListView, WorkerView},
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobbers_api::{queue::QueueView, task_view::TaskView, worker::WorkerView};
+use jobbers_api::{queue::QueueView, task::view::TaskView, worker::WorkerView};
 use jobbers_common::lifecycle::Status;
 use ratatui::{
     style::Stylize,

@@ -1,8 +1,8 @@
 //! The picture: a line on the whole, then queues, workers and failures, or what is inside one of them.
 
-use jobbers_api::{
+use jobbers_api::task::{
     explain::ExplainView,
-    task_view::{AttemptView, TaskView},
+    view::{AttemptView, TaskView},
 };
 use jobbers_common::lifecycle::Status;
 use jobbers_process::printable::is_unprintable;
@@ -228,7 +228,7 @@ pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
     use jobbers_api::{
-        history::{By, HistoryView},
+        queue::history::{By, HistoryView},
         worker::WorkerView,
     };
     use jobbers_common::history::{Counts, Slot};

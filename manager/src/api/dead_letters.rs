@@ -16,10 +16,10 @@ use jobbers_api::{
     dead_letter::{
         ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, ResubmitRequest, StatsView,
         WholeLetterView,
+        operation::{ResubmitAnswer, WholeOperationView},
     },
-    operation::{ResubmitAnswer, WholeOperationView},
     problem::{Code, Problem, Result, WITH_BODY},
-    task_list::WaitParams,
+    task::list::WaitParams,
     value::TaskIdDoc,
 };
 use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};

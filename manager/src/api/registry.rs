@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
-use jobbers_api::{problem::Result, registry::RegistryView};
+use jobbers_api::{problem::Result, worker::registry::RegistryView};
 
 use crate::{api::lists::pieces, app::App, handlers::problem::problems};
 

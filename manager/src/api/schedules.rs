@@ -13,7 +13,7 @@ use jobbers_api::{
         NextParams, PreviewParams, ScheduleListParams, ScheduleRequest, problem_of, template,
         view::{NextSlotsView, PreviewView, ScheduleListView, ScheduleView, StartedView},
     },
-    task_request::TaskRequest,
+    task::request::TaskRequest,
     value::{NameDoc, Rfc3339},
     workflow::WorkflowRequest,
 };

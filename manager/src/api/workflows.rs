@@ -9,8 +9,8 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
+    task::warning::WarningView,
     value::NameDoc,
-    warning::WarningView,
     workflow::{
         FlowchartParams, Format, Nodes, WorkflowGraphView, WorkflowListParams, WorkflowListView, WorkflowParams,
         WorkflowRequest, WorkflowView, at_node, check_id, cursor_of, place_of, problem_of,

@@ -4,7 +4,7 @@
 
 use std::time::SystemTime;
 
-use jobbers_api::{access_key::KeyView, problem::Result};
+use jobbers_api::{access::key::KeyView, problem::Result};
 use jobbers_common::name::{KeyId, QueueName, RoleName, ScheduleName};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! The outcome of a native task as a board's task that the client reads.
 
-use jobbers_api::payload::shown;
+use jobbers_api::wire::payload::shown;
 use jobbers_boards::masstasker::wrapper;
 use jobbers_common::{
     engine::boards::{

@@ -14,7 +14,7 @@ use jobbers_common::{
 use serde_json::{json, value::RawValue};
 
 use crate::config::bridges::{BridgeSettings, PayloadForm};
-use jobbers_api::json::is_deeper_than;
+use jobbers_api::wire::json::is_deeper_than;
 
 /// The label of a board's task that has the id of its native task.
 pub(super) const LABEL: &str = "jobbers-task";

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jobbers_api::{
     dead_letter::ResubmitRequest,
-    json::{is_deeper_than, is_object},
     problem::{Code, Problem},
+    wire::json::{is_deeper_than, is_object},
 };
 use jobbers_common::{
     engine::{DeadTask, Resubmit},

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Result, value::RawValue};
 
-use jobbers_api::json::is_object;
+use jobbers_api::wire::json::is_object;
 
 type Members = BTreeMap<String, Box<RawValue>>;
 

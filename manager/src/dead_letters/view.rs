@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use jobbers_api::{
-    dead_letter::{GroupView, LetterFilter, LetterSelection, LetterView, StatsView, WholeLetterView},
-    operation::{ItemView, OperationView, WholeOperationView},
+    dead_letter::{
+        GroupView, LetterFilter, LetterSelection, LetterView, StatsView, WholeLetterView,
+        operation::{ItemView, OperationView, WholeOperationView},
+    },
     problem::{Code, Problem},
     value::Rfc3339,
 };

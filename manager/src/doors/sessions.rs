@@ -76,7 +76,7 @@ pub(super) async fn find(
 fn texts(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     [SECURE, PLAIN]
         .into_iter()
-        .filter_map(|name| jobbers_api::cookie::find(headers, name))
+        .filter_map(|name| jobbers_api::wire::cookie::find(headers, name))
         .filter(|text| text.len() == TEXT_LENGTH)
 }
 

@@ -10,8 +10,8 @@ use axum::{
 use bytes::BytesMut;
 use http_body_util::BodyExt;
 use jobbers_api::{
-    json,
     problem::{Code, Problem},
+    wire::json,
 };
 use jobbers_common::values::counted::{Counter, Refused};
 use jobbers_process::server::memory::{Kind, Share};

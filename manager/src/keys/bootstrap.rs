@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::SystemTime};
 
-use jobbers_api::access_key::{KeyView, NewKeyRequest};
+use jobbers_api::access::key::{KeyView, NewKeyRequest};
 use jobbers_common::{
     access::AccessRole,
     audit_log::{ChangeOutcome, ChangeResult},

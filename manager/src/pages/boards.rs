@@ -6,9 +6,9 @@ pub(super) mod task;
 use axum::http::Method;
 use jobbers_api::{
     board::{BoardListView, BoardTaskListView, BoardTaskView, GroupListView, Nanoseconds, cursor_of_group, group_of},
-    path::path,
     queue::PurgedView,
     value::Rfc3339,
+    wire::path::path,
 };
 use jobbers_common::time::Timestamp;
 use maud::{Markup, html};

@@ -1,6 +1,6 @@
 //! This manager and its store: what it warns of, what the store guarantees, which queues which workers serve.
 
-use jobbers_api::role::RoleListView;
+use jobbers_api::queue::role::RoleListView;
 use maud::{Markup, html};
 
 use super::{

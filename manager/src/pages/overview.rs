@@ -5,9 +5,8 @@
 use jobbers_api::{
     board::BoardListView,
     dead_letter::StatsView,
-    history::HistoryView,
-    queue::{QueueListView, QueueView},
-    task_list::TaskPageView,
+    queue::{QueueListView, QueueView, history::HistoryView},
+    task::list::TaskPageView,
     worker::{WorkerListView, WorkerView},
 };
 use jobbers_common::lifecycle::Status;

@@ -4,9 +4,9 @@ mod edit;
 
 use axum::http::Method;
 use jobbers_api::{
-    path::path,
     schedule::view::{NextSlotsView, RunView, ScheduleListView, ScheduleView, StartedView},
-    task_view::TaskView,
+    task::view::TaskView,
+    wire::path::path,
     workflow::WorkflowGraphView,
 };
 use maud::{Markup, html};

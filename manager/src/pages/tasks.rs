@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use jobbers_api::{
-    cancel::{CancelReport, CancelRequest},
-    delete::{DeleteReport, DeleteRequest},
-    path::path,
     problem::{Code, Problem},
-    resubmit::ResubmittedView,
-    task_list::{FilterRequest, TaskPageView},
+    task::{
+        cancel::{CancelReport, CancelRequest},
+        delete::{DeleteReport, DeleteRequest},
+        list::{FilterRequest, TaskPageView},
+        resubmit::ResubmittedView,
+    },
     value::Asked,
+    wire::path::path,
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 use maud::{Markup, html};

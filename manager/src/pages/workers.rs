@@ -2,9 +2,9 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    path::path,
     problem::{Code, Problem},
-    task_list::TaskPageView,
+    task::list::TaskPageView,
+    wire::path::path,
     worker::{HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView},
 };
 use maud::{Markup, html};

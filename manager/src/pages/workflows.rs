@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    path::path,
+    wire::path::path,
     workflow::{NodeView, WorkflowGraphView, WorkflowListView, WorkflowView},
 };
 use jobbers_common::{lifecycle::Status, workflow::RunState};

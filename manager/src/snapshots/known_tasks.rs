@@ -11,7 +11,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use jobbers_api::{registry::RegisteredTaskView, task_view::PolicyView};
+use jobbers_api::{task::view::PolicyView, worker::registry::RegisteredTaskView};
 use jobbers_common::{
     engine::{Engine, Error, Outcome, Refusal, Result},
     limits::MAX_REFUSALS_PER_CLAIM,

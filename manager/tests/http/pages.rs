@@ -156,7 +156,7 @@ impl Site {
     }
 
     async fn status(&self, id: &str) -> Value {
-        self.get(&jobbers_api::path::path(["tasks", id])).await.expect(200)["status"].clone()
+        self.get(&jobbers_api::wire::path::path(["tasks", id])).await.expect(200)["status"].clone()
     }
 
     /// Fills the store with something of everything.

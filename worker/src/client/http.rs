@@ -5,13 +5,15 @@ use std::{fmt::Display, time::Duration};
 use http::{HeaderName, StatusCode};
 use jobbers_api::{
     client::{self, Call, ClientKey, path},
-    dependency::DependencyRequest,
-    payload::payload_of,
     problem::Code,
-    signal::SignalRequest,
-    task_request::{ConflictRule, TaskBatch, TaskRequest},
-    task_view::{SubmittedList, SubmittedView, TaskView},
+    task::{
+        dependency::DependencyRequest,
+        request::{ConflictRule, TaskBatch, TaskRequest},
+        signal::SignalRequest,
+        view::{SubmittedList, SubmittedView, TaskView},
+    },
     value::Rfc3339,
+    wire::payload::payload_of,
     workflow::{WorkflowRequest, WorkflowView},
 };
 use jobbers_common::{

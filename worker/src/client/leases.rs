@@ -9,8 +9,8 @@ use jobbers_api::{
         extend::{ExtendRequest, ExtendedListView, ExtensionRequest, ProgressRequest},
         returned::{ErrorRequest, ReturnOutcome, ReturnRequest, ReturnedListView, ReturnedRequest},
     },
-    payload::shown,
     problem::Code,
+    wire::payload::shown,
 };
 use jobbers_common::{
     engine::Error,

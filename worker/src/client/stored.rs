@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use jobbers_api::{
-    cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
-    delete::{DeleteOutcome, DeleteReport, DeleteRequest},
-    dependency::{AddDependencies, AddedDependencies, NewDependencyRequest},
-    path::path,
     problem::Code,
-    signal::{SendSignal, SignalledView},
-    statuses::{StatusesRequest, StatusesView},
+    task::{
+        cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
+        delete::{DeleteOutcome, DeleteReport, DeleteRequest},
+        dependency::{AddDependencies, AddedDependencies, NewDependencyRequest},
+        signal::{SendSignal, SignalledView},
+        statuses::{StatusesRequest, StatusesView},
+    },
     value::Asked,
+    wire::path::path,
 };
 use jobbers_common::{
     dependency::signal::Signalled,

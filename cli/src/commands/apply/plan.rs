@@ -9,9 +9,11 @@ use std::{
 
 use jobbers_api::{
     problem::Problem,
-    queue::{QueueListView, QueueRequest, QueueView},
-    role::{RoleListView, RoleRequest, RoleView},
-    route::{Rule, RuleListView},
+    queue::{
+        QueueListView, QueueRequest, QueueView,
+        role::{RoleListView, RoleRequest, RoleView},
+        route::{Rule, RuleListView},
+    },
     schedule::{
         SETTINGS, ScheduleRequest, template,
         view::{ScheduleListView, ScheduleView},
@@ -184,7 +186,7 @@ pub(super) async fn plan(client: &Client, wanted: &Wanted, prune: bool) -> Resul
             let RoleListView { roles: all } = client.get("/roles", client::NOTHING).await?.read()?;
             let all = all.into_iter().map(|role| role.name.to_string()).collect();
             let kept: BTreeSet<&str> = roles.keys().map(RoleName::as_str).chain([DEFAULT]).collect();
-            deletions.push(deleted(Kind::Role, all, &kept, |name| jobbers_api::path::path(["roles", name])));
+            deletions.push(deleted(Kind::Role, all, &kept, |name| jobbers_api::wire::path::path(["roles", name])));
         }
     }
     if let Some(routes) = &wanted.routes {
@@ -201,8 +203,9 @@ pub(super) async fn plan(client: &Client, wanted: &Wanted, prune: bool) -> Resul
                 (page.schedules.into_iter().map(|one| one.name.to_string()).collect(), page.next_cursor)
             });
             let kept: BTreeSet<&str> = schedules.keys().map(ScheduleName::as_str).collect();
-            deletions
-                .push(deleted(Kind::Schedule, all.await?, &kept, |name| jobbers_api::path::path(["schedules", name])));
+            deletions.push(deleted(Kind::Schedule, all.await?, &kept, |name| {
+                jobbers_api::wire::path::path(["schedules", name])
+            }));
         }
     }
     puts.extend(deletions.into_iter().rev().flatten());
@@ -277,7 +280,7 @@ async fn schedule(client: &Client, name: &ScheduleName, settings: &Settings) -> 
 /// A schedule as the API would answer it.
 fn schedule_view(name: &ScheduleName, settings: &Settings) -> Result<ScheduleView, Problem> {
     let text = text_of(settings);
-    let mut request: ScheduleRequest = jobbers_api::json::decode(text.as_bytes())?;
+    let mut request: ScheduleRequest = jobbers_api::wire::json::decode(text.as_bytes())?;
     let target = match (request.task.take(), request.workflow.take()) {
         (Some(task), None) => Target::Task(template(task)?),
         (None, Some(mut workflow)) => {
@@ -387,7 +390,7 @@ fn text_of(settings: &Settings) -> String {
 }
 
 fn read<T: DeserializeOwned>(title: &str, settings: &Settings) -> Result<T, Failure> {
-    jobbers_api::json::decode(text_of(settings).as_bytes()).map_err(|problem| senseless(title, &problem))
+    jobbers_api::wire::json::decode(text_of(settings).as_bytes()).map_err(|problem| senseless(title, &problem))
 }
 
 fn senseless(title: &str, problem: &Problem) -> Failure {

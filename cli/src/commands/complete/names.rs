@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use jobbers_api::{
-    board::BoardListView, dead_letter::LetterPageView, queue::QueueListView, registry::RegistryView,
-    role::RoleListView, schedule::view::ScheduleListView, task_list::TaskPageView, worker::WorkerListView,
+    board::BoardListView,
+    dead_letter::LetterPageView,
+    queue::{QueueListView, role::RoleListView},
+    schedule::view::ScheduleListView,
+    task::list::TaskPageView,
+    worker::{WorkerListView, registry::RegistryView},
     workflow::WorkflowListView,
 };
 use jobbers_common::limits::MAX_BATCH;

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_api::{dead_letter::ChangeView, operation::WholeOperationView};
+use jobbers_api::dead_letter::{ChangeView, operation::WholeOperationView};
 use jobbers_common::{name::QueueName, task::dead_letter::OperationState, values::duration};
 use jobbers_process::exit;
 use serde::Serialize;

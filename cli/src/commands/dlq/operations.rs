@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::{operation::OperationPageView, operation::OperationView};
+use jobbers_api::dead_letter::operation::{OperationPageView, OperationView};
 use jobbers_process::exit;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use jobbers_api::{
-    access_key::{IssuedKeyView, KeyListView, KeyView, NewKeyRequest, RotateKeyRequest},
+    access::key::{IssuedKeyView, KeyListView, KeyView, NewKeyRequest, RotateKeyRequest},
     client::path,
 };
 use jobbers_common::{

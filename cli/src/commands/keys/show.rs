@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use jobbers_api::access_key::{KeyState, KeyView};
+use jobbers_api::access::key::{KeyState, KeyView};
 use serde::Serialize;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! `jobbers queues explain`: why a queue does not move.
 
-use jobbers_api::explain::QueueExplainView;
+use jobbers_api::task::explain::QueueExplainView;
 
 use super::one::One;
 use crate::{client, commands::explain, failure::Failure, output, when};

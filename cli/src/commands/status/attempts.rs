@@ -1,6 +1,6 @@
 //! The attempts of a task in words.
 
-use jobbers_api::task_view::TaskView;
+use jobbers_api::task::view::TaskView;
 use jobbers_common::limits::MAX_RETRIES;
 
 use crate::output;

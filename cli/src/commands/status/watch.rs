@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jobbers_api::task_view::TaskView;
+use jobbers_api::task::view::TaskView;
 use jobbers_common::{lifecycle::Status, name::TaskId, values::duration};
 
 use super::attempts;

@@ -6,7 +6,7 @@ use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use axum::{Json, extract::State};
 use jobbers_api::{
-    audit_log::{AuditPageView, AuditParams},
+    access::audit_log::{AuditPageView, AuditParams},
     problem::Result,
 };
 use jobbers_archive::{ChangeFilter, ChangePlace};

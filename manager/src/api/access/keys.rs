@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    access_key::{IssuedKeyView, KeyListView, KeyView, NewKeyRequest, RotateKeyRequest},
+    access::key::{IssuedKeyView, KeyListView, KeyView, NewKeyRequest, RotateKeyRequest},
     problem::{Code, Problem, Result, WITH_BODY},
 };
 use jobbers_common::{access::AccessKey, engine::PutMode, name::KeyId, time::Timestamp};

@@ -9,8 +9,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
+    access::session::{SessionRequest, SessionView},
     problem::{Code, Problem, Result, WITH_BODY},
-    session::{SessionRequest, SessionView},
     value::Rfc3339,
 };
 use jobbers_common::time::Timestamp;

@@ -9,9 +9,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    operation::{OperationPageView, OperationParams, WholeOperationView},
+    dead_letter::operation::{OperationPageView, OperationParams, WholeOperationView},
     problem::{Code, Problem, Result},
-    task_list::WaitParams,
+    task::list::WaitParams,
 };
 use jobbers_archive::{Archive, Operation};
 

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use jobbers_api::{
-    condition::Condition,
     problem::{Code, Problem, Result},
-    task_list::Included,
+    task::{condition::Condition, list::Included},
 };
 use jobbers_common::{
     engine::{Engine, Error, ListRequest, TaskFilter, reads::validate_limit},

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use jobbers_api::{
-    explain::{QueueExplainView, Reason, ReasonCode as C},
     problem::{Code, Result},
+    task::explain::{QueueExplainView, Reason, ReasonCode as C},
     value::{NameDoc, Rfc3339},
 };
 use jobbers_common::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use jobbers_api::{
-    history::{By, HistoryParams, HistoryView},
     problem::{Code, Problem, Result},
+    queue::history::{By, HistoryParams, HistoryView},
     value::NameDoc,
 };
 use jobbers_common::{

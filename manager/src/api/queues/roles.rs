@@ -9,7 +9,7 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Result, WITH_BODY},
-    role::{DeleteRoleParams, RefreshedView, RoleListView, RoleRequest, RoleView},
+    queue::role::{DeleteRoleParams, RefreshedView, RoleListView, RoleRequest, RoleView},
     value::NameDoc,
 };
 use jobbers_common::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{extract::State, response::Response};
 use jobbers_api::{
     problem::{Code, Result, WITH_BODY},
-    route::{DeletedRuleView, Rule, RuleListView, RuleParams},
+    queue::route::{DeletedRuleView, Rule, RuleListView, RuleParams},
 };
 use jobbers_common::queue::routing::{RouteKey, RouteRule};
 

@@ -9,7 +9,7 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Result},
-    task_list::{ActivePageView, ActiveParams, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
+    task::list::{ActivePageView, ActiveParams, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
 };
 use jobbers_common::{
     engine::{Page, TaskFilter},

@@ -8,8 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
     problem::{Code, Problem, Result, WITH_BODY},
+    task::cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
     value::{Asked, TaskIdDoc},
 };
 use jobbers_common::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
 use jobbers_api::{
-    delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     problem::{Code, Problem, Result, WITH_BODY},
+    task::delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     value::Asked,
 };
 use jobbers_common::limits::MAX_BATCH;

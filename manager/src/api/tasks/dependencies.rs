@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use jobbers_api::{
-    dependency::{AddDependencies, AddToTask, AddedDependencies, DependencyRequest},
     problem::{Code, Problem, Result, WITH_BODY},
+    task::dependency::{AddDependencies, AddToTask, AddedDependencies, DependencyRequest},
     value::TaskIdDoc,
 };
 use jobbers_common::{

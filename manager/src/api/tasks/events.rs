@@ -14,7 +14,7 @@ use axum::{
 use futures_util::{Stream, stream};
 use jobbers_api::{
     problem::{Code, Problem, Result},
-    task_view::TaskView,
+    task::view::TaskView,
     value::TaskIdDoc,
 };
 use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};

@@ -14,8 +14,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    explain::{ExplainView, Reason, ReasonCode as C},
     problem::{Code, Problem, Result},
+    task::explain::{ExplainView, Reason, ReasonCode as C},
     value::TaskIdDoc,
 };
 use jobbers_common::{

@@ -12,8 +12,7 @@ use axum::{
 use futures_util::stream;
 use jobbers_api::{
     problem::{Code, Problem, Result},
-    task_list::TaskPageView,
-    task_view::TaskView,
+    task::{list::TaskPageView, view::TaskView},
 };
 use jobbers_common::task::Task;
 use jobbers_process::server::memory::Kind;

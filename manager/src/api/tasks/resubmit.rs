@@ -9,7 +9,7 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
-    resubmit::{ResubmitParams, ResubmittedView},
+    task::resubmit::{ResubmitParams, ResubmittedView},
     value::TaskIdDoc,
 };
 use jobbers_archive::{Archive, ItemOutcome, NewOperation, Selection};

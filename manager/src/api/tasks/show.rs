@@ -8,10 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    parents::{ParentsParams, ParentsView},
     problem::{Code, Problem, Result},
-    task_list::{Included, ListParams, TaskPageView, WaitParams},
-    task_view::TaskView,
+    task::{
+        list::{Included, ListParams, TaskPageView, WaitParams},
+        parents::{ParentsParams, ParentsView},
+        view::TaskView,
+    },
     value::TaskIdDoc,
 };
 use jobbers_common::{engine::ParentsRequest, name::TaskId, task::Task};

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::extract::State;
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
-    signal::{SendSignal, SignalledView},
+    task::signal::{SendSignal, SignalledView},
     value::{Rfc3339, TaskIdDoc},
 };
 use jobbers_common::{

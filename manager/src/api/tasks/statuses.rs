@@ -9,7 +9,7 @@ use axum::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
-    statuses::{StatusesRequest, StatusesView},
+    task::statuses::{StatusesRequest, StatusesView},
     value::Asked,
 };
 use jobbers_common::{

@@ -17,12 +17,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_api::{
-    json,
     problem::{Code, Problem, Result, WITH_BODY},
-    successors::link_successors,
-    task_request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
-    task_view::{SubmitAnswer, SubmittedList, SubmittedView},
-    warning::WarningView,
+    task::{
+        request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
+        successors::link_successors,
+        view::{SubmitAnswer, SubmittedList, SubmittedView},
+        warning::WarningView,
+    },
+    wire::json,
 };
 use jobbers_common::{
     dependency::Dependency,

@@ -1,6 +1,6 @@
 //! The audit log: who changed what, from where, and how it was before and after.
 
-use jobbers_api::audit_log::{AuditEntryView, AuditPageView};
+use jobbers_api::access::audit_log::{AuditEntryView, AuditPageView};
 use jobbers_common::audit_log::ChangeResult;
 use maud::{Markup, html};
 use serde::Deserialize;

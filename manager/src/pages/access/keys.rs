@@ -4,9 +4,9 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    access_key::{IssuedKeyView, KeyListView, KeyState, KeyView, NewKeyRequest, RotateKeyRequest},
-    path::path,
+    access::key::{IssuedKeyView, KeyListView, KeyState, KeyView, NewKeyRequest, RotateKeyRequest},
     problem::{Code, Problem},
+    wire::path::path,
 };
 use jobbers_common::{
     access::{AccessRole, Pattern},

@@ -12,8 +12,8 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use jobbers_api::{
+    access::session::{SessionRequest, SessionView},
     problem::{Code, Problem},
-    session::{SessionRequest, SessionView},
 };
 use maud::html;
 use serde::{Deserialize, Serialize};

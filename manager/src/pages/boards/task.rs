@@ -3,7 +3,7 @@
 use axum::http::Method;
 use jobbers_api::{
     board::{BoardTaskView, cursor_of_group},
-    path::path,
+    wire::path::path,
 };
 use maud::{Markup, html};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use jobbers_api::history::{By, HistoryView, SlotView};
+use jobbers_api::queue::history::{By, HistoryView, SlotView};
 use jobbers_common::history::Times;
 use maud::{Markup, html};
 

@@ -7,9 +7,9 @@ use axum::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_api::{
     dead_letter::WholeLetterView,
-    path::path,
     problem::{Code, Problem},
-    task_view::TaskView,
+    task::view::TaskView,
+    wire::path::path,
 };
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,10 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    explain::QueueExplainView,
-    history::HistoryView,
-    path::path,
     problem::{Code, Problem},
-    queue::{PurgedView, QueueRequest, QueueView, RateLimitSettings, RetentionRequest},
+    queue::{PurgedView, QueueRequest, QueueView, RateLimitSettings, RetentionRequest, history::HistoryView},
+    task::explain::QueueExplainView,
+    wire::path::path,
     worker::{WorkerListView, WorkerView},
 };
 use jobbers_common::{lifecycle::Status, values::duration};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use jobbers_api::{
-    path::path,
     problem::{Code, Problem},
     schedule::{SETTINGS, view::ScheduleView},
+    wire::path::path,
 };
 use maud::{Markup, html};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! The token of a session, in each form of its pages. It is a digest of the session's cookie, so nothing is stored for it.
 
 use axum::http::HeaderMap;
-use jobbers_api::cookie;
+use jobbers_api::wire::cookie;
 use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 

@@ -2,11 +2,10 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    dead_letter::{ChangeView, DeleteRequest, HistoryView, WholeLetterView},
-    operation::WholeOperationView,
-    path::path,
-    resubmit::ResubmittedView,
+    dead_letter::{ChangeView, DeleteRequest, HistoryView, WholeLetterView, operation::WholeOperationView},
+    task::resubmit::ResubmittedView,
     value::Asked,
+    wire::path::path,
 };
 use jobbers_common::task::dead_letter::{LetterState, OperationState};
 use maud::{Markup, html};

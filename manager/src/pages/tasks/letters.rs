@@ -2,8 +2,10 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    dead_letter::{ChangeView, DeleteRequest, LetterPageView, ResubmitRequest, StatsView},
-    operation::{OperationPageView, WholeOperationView},
+    dead_letter::{
+        ChangeView, DeleteRequest, LetterPageView, ResubmitRequest, StatsView,
+        operation::{OperationPageView, WholeOperationView},
+    },
     problem::{Code, Problem},
 };
 use maud::{Markup, html};

@@ -6,11 +6,13 @@ use axum::{
     response::Response,
 };
 use jobbers_api::{
-    path::path,
     problem::{Code, Problem},
-    registry::{RegisteredTaskView, RegistryView},
-    task_request::TaskRequest,
-    task_view::{PolicyView, SubmittedView, TaskView},
+    task::{
+        request::TaskRequest,
+        view::{PolicyView, SubmittedView, TaskView},
+    },
+    wire::path::path,
+    worker::registry::{RegisteredTaskView, RegistryView},
 };
 use jobbers_common::values::duration;
 use maud::{Markup, html};

@@ -3,12 +3,14 @@
 
 use axum::http::Method;
 use jobbers_api::{
-    cancel::CancelledView,
-    explain::{ExplainView, Reason},
-    path::path,
-    resubmit::ResubmittedView,
-    signal::{SendSignal, SignalledView},
-    task_view::{AttemptView, TaskView},
+    task::{
+        cancel::CancelledView,
+        explain::{ExplainView, Reason},
+        resubmit::ResubmittedView,
+        signal::{SendSignal, SignalledView},
+        view::{AttemptView, TaskView},
+    },
+    wire::path::path,
     workflow::WorkflowView,
 };
 use jobbers_common::{

@@ -9,7 +9,7 @@ use jobbers_common::{
     task::Task,
 };
 
-use jobbers_api::explain::{Reason, ReasonCode as C};
+use jobbers_api::task::explain::{Reason, ReasonCode as C};
 
 use super::holders::NAMED;
 

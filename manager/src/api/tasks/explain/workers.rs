@@ -3,8 +3,8 @@
 use std::slice;
 
 use jobbers_api::{
-    explain::{Reason, ReasonCode as C},
     problem::Result,
+    task::explain::{Reason, ReasonCode as C},
     worker::held_since,
 };
 use jobbers_common::{

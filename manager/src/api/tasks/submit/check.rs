@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use jobbers_api::{
     problem::{Code, Problem, Result},
-    warning::WarningView,
+    task::warning::WarningView,
 };
 use jobbers_common::{
     name::{QueueName, TaskName},

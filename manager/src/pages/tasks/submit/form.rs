@@ -1,6 +1,6 @@
 //! The form of a task: empty, with the parameters of another task, or as it came back because something was refused.
 
-use jobbers_api::registry::RegisteredTaskView;
+use jobbers_api::worker::registry::RegisteredTaskView;
 use maud::{Markup, html};
 use serde_json::Value;
 

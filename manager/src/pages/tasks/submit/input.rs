@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use jobbers_api::registry::RegisteredTaskView;
+use jobbers_api::worker::registry::RegisteredTaskView;
 use jobbers_process::printable;
 use serde_json::{Value, value::RawValue};
 

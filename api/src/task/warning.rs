@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::Word;
-use crate::openapi::ToSchema;
+use crate::{openapi::ToSchema, value::Word};
 
 /// What may be wrong with a submission that was accepted.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

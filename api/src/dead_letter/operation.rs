@@ -5,17 +5,15 @@ use std::{borrow::Cow, collections::BTreeMap};
 use jobbers_common::{limits::MAX_BATCH, name::TaskId, task::dead_letter::OperationState};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::{
-    dead_letter::ChangeView,
-    value::{OperationStateDoc, Rfc3339, TaskIdDoc, Word},
-};
+use super::ChangeView;
 use crate::{
     openapi::{IntoParams, ToSchema},
     problem::{Code, Problem, Result},
+    value::{OperationStateDoc, Rfc3339, TaskIdDoc, Word},
 };
 
 const fn default_limit() -> usize {
-    super::dead_letter::DEFAULT_LIMIT
+    super::DEFAULT_LIMIT
 }
 
 /// Which operations to list.

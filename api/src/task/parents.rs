@@ -9,12 +9,12 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    payload::shown,
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
     value::{AnyJsonDoc, StatusDoc, TaskIdDoc},
+    wire::payload::shown,
 };
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
 
 /// Which predecessors of a task to list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -70,7 +70,7 @@ pub struct ParentView {
     #[schema(value_type = Option<StatusDoc>)]
     pub status: Option<Status>,
     /// Its result, if it completed with one: the JSON, or base64 text if the content type is given.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub result: Option<Box<RawValue>>,
     /// Only when it is not JSON.

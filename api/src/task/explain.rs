@@ -11,8 +11,10 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, Rfc3339, StatusDoc, TaskIdDoc};
-use crate::openapi::ToSchema;
+use crate::{
+    openapi::ToSchema,
+    value::{NameDoc, Rfc3339, StatusDoc, TaskIdDoc},
+};
 
 /// Why a task has its status.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

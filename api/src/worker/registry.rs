@@ -6,11 +6,11 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    task_view::PolicyView,
+use crate::{
+    openapi::ToSchema,
+    task::view::PolicyView,
     value::{AnyJsonDoc, NameDoc},
 };
-use crate::openapi::ToSchema;
 
 /// A version of a task that live workers can run.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -18,11 +18,11 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use super::{
-    signal::SignalView,
+use super::signal::SignalView;
+use crate::{
+    openapi::ToSchema,
     value::{DependencyPolicyDoc, StatusDoc, TaskIdDoc},
 };
-use crate::openapi::ToSchema;
 
 /// A task to wait for: its id, or an object that also says what its end means.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,10 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, Rfc3339};
-use crate::openapi::{IntoParams, ToSchema};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    value::{NameDoc, Rfc3339},
+};
 
 /// The length of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, Default)]

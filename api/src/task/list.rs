@@ -18,12 +18,12 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     condition::Condition,
-    task_view::{ProgressView, TaskView},
-    value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, seconds, version_if_any},
+    view::{ProgressView, TaskView},
 };
 use crate::{
     openapi::{IntoParams, ToSchema},
     problem::{Code, Problem, Result},
+    value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, TaskIdDoc, seconds, version_if_any},
 };
 
 /// Which tasks to list.

@@ -9,9 +9,8 @@ use jobbers_common::{
 };
 
 use crate::{
-    dependency::DependencyRequest,
     problem::{Code, Problem},
-    task_request::TaskRequest,
+    task::{dependency::DependencyRequest, request::TaskRequest},
 };
 
 /// Makes each task of a request wait for those that name it in `to_signal`, however these end, and checks

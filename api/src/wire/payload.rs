@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::{
-    json,
     problem::{Code, Problem, Result, invalid},
+    wire::json,
 };
 
 /// Longest content type, in bytes.

@@ -10,12 +10,14 @@ use jobbers_common::{
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 
-use super::value::{AnyJsonDoc, ChangeResultDoc, Rfc3339, WayDoc};
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
+    value::{AnyJsonDoc, ChangeResultDoc, Rfc3339, WayDoc},
+};
 
 const fn default_limit() -> usize {
-    super::dead_letter::DEFAULT_LIMIT
+    crate::dead_letter::DEFAULT_LIMIT
 }
 
 /// Which changes to list.

@@ -8,9 +8,11 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, QueueOrderDoc};
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::Result;
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::Result,
+    value::{NameDoc, QueueOrderDoc},
+};
 
 /// Which queues the workers of a role serve.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -42,7 +44,7 @@ impl RoleRequest {
     /// [`crate::problem::Code::InvalidRequest`] when no name is given, or two.
     pub fn config(self, path: Option<RoleName>) -> Result<RoleConfig> {
         let Self { name, queues, order, weights } = self;
-        Ok(RoleConfig { order, weights, ..RoleConfig::new(super::one_name(path, name)?, queues) })
+        Ok(RoleConfig { order, weights, ..RoleConfig::new(crate::one_name(path, name)?, queues) })
     }
 }
 

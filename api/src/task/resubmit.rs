@@ -6,9 +6,11 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{NameDoc, StatusDoc, TaskIdDoc};
-use crate::openapi::{IntoParams, ToSchema};
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    openapi::{IntoParams, ToSchema},
+    problem::{Code, Problem, Result},
+    value::{NameDoc, StatusDoc, TaskIdDoc},
+};
 
 /// How a task is to be sent again; in the query or in the body.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]

@@ -5,8 +5,10 @@ use std::fmt;
 use jobbers_common::{engine::TaskDeletion, name::TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::value::{Asked, TaskIdDoc};
-use crate::openapi::ToSchema;
+use crate::{
+    openapi::ToSchema,
+    value::{Asked, TaskIdDoc},
+};
 
 /// Which tasks to delete.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

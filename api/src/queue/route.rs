@@ -6,11 +6,11 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc, version_if_any};
 use crate::{
-    json,
     openapi::{IntoParams, ToSchema},
     problem::{Code, Problem},
+    value::{ExplicitQueueDoc, NameDoc, VersionsDoc, version_if_any},
+    wire::json,
 };
 
 /// A routing rule and the tasks it is for.

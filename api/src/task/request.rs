@@ -25,19 +25,15 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    dependency::DependencyRequest,
-    payload::Sent,
-    signal::SignalRequest,
+use super::{dependency::DependencyRequest, signal::SignalRequest};
+use crate::{
+    openapi::ToSchema,
+    problem::{Code, Problem, Result, invalid},
     value::{
         AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
         OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc,
     },
-};
-use crate::{
-    json,
-    openapi::ToSchema,
-    problem::{Code, Problem, Result, invalid},
+    wire::{json, payload::Sent},
 };
 
 /// A task to run.
@@ -53,7 +49,7 @@ pub struct TaskRequest<'a> {
     #[schema(value_type = NameDoc, example = "text.wordcount")]
     pub name: TaskName,
     /// Its version.
-    #[serde(default = "first_version", deserialize_with = "super::value::version")]
+    #[serde(default = "first_version", deserialize_with = "crate::value::version")]
     #[schema(default = 1)]
     pub version: u32,
     /// The queue it goes to. Default: what the routing rules say, else `default`.
@@ -71,7 +67,12 @@ pub struct TaskRequest<'a> {
     pub priority: Option<u8>,
     /// What the function is given: any JSON, nested at most 64 deep, or base64 text if `parameters_content_type` names
     /// another type. Default: `{}`.
-    #[serde(default, skip_serializing_if = "Option::is_none", borrow, deserialize_with = "super::payload::present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        borrow,
+        deserialize_with = "crate::wire::payload::present"
+    )]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<&'a RawValue>,
     /// The type of parameters that are not JSON, such as `image/png`.
@@ -376,7 +377,7 @@ impl TaskRequest<'_> {
             Some(id) if RESERVED_IDS.contains(&id.as_str()) => {
                 Err(invalid("id", format!("{id} is a word of the API's paths; choose another")))
             }
-            Some(id) => super::check_reachable(id.as_str(), "id"),
+            Some(id) => crate::check_reachable(id.as_str(), "id"),
             None => Ok(()),
         }
     }

@@ -5,12 +5,12 @@ use std::fmt;
 use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    task_list::FilterRequest,
+use super::list::FilterRequest;
+use crate::{
+    openapi::ToSchema,
     value::{Asked, StatusDoc, TaskIdDoc},
+    wire::json,
 };
-use crate::json;
-use crate::openapi::ToSchema;
 
 /// Which tasks to cancel: `ids` or `filter`, one of both.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

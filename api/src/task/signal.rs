@@ -18,8 +18,10 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use super::value::{DurationDoc, NameDoc, OnTimeoutDoc, Rfc3339, SignalStateDoc, StatusDoc, TaskIdDoc};
-use crate::openapi::ToSchema;
+use crate::{
+    openapi::ToSchema,
+    value::{DurationDoc, NameDoc, OnTimeoutDoc, Rfc3339, SignalStateDoc, StatusDoc, TaskIdDoc},
+};
 
 /// A signal to wait for: its name, or an object that also says how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,8 +9,10 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{Asked, NameDoc, StatusDoc, TaskIdDoc};
-use crate::openapi::ToSchema;
+use crate::{
+    openapi::ToSchema,
+    value::{Asked, NameDoc, StatusDoc, TaskIdDoc},
+};
 
 /// What to count, and which tasks to look up.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]

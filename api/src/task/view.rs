@@ -19,16 +19,15 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    dependency::DependenciesView,
-    payload::shown,
+use super::{dependency::DependenciesView, warning::WarningView};
+use crate::{
+    openapi::ToSchema,
     value::{
         AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
         OnStallDoc, Rfc3339, StatusDoc, TaskIdDoc, Word,
     },
-    warning::WarningView,
+    wire::payload::shown,
 };
-use crate::openapi::ToSchema;
 
 /// The result for a submitted task.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -112,7 +111,7 @@ pub struct TaskView {
     /// Grows with each change except heartbeat and progress.
     pub revision: u64,
     /// Its parameters: the JSON, or base64 text if the content type is given. Not in lists; let go when the task completes.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<Box<RawValue>>,
     /// Only when it is not JSON.
@@ -163,14 +162,14 @@ pub struct TaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressView>,
     /// What it wants to find again at its next attempt: the JSON, or base64 text if the content type is given.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub checkpoint: Option<Box<RawValue>>,
     /// Only when it is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_content_type: Option<String>,
     /// The result of the function: the JSON, or base64 text if the content type is given. Not in lists.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub result: Option<Box<RawValue>>,
     /// Only when it is not JSON.

@@ -1,0 +1,5 @@
+//! Access keys, sessions, and the log of what clients changed.
+
+pub mod audit_log;
+pub mod key;
+pub mod session;

@@ -1,0 +1,18 @@
+//! Tasks, in and out: submitted, read, listed, linked, cancelled, sent again, deleted.
+//!
+//! It knows no other noun of the API.
+
+pub mod cancel;
+pub mod condition;
+pub mod delete;
+pub mod dependency;
+pub mod explain;
+pub mod list;
+pub mod parents;
+pub mod request;
+pub mod resubmit;
+pub mod signal;
+pub mod statuses;
+pub mod successors;
+pub mod view;
+pub mod warning;
