@@ -3,9 +3,12 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, apply, audit, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain,
-    export, import, keys, list, man, outbox, queues, ready, registry, resubmit, roles, routes, scheduled, schedules,
-    signal, status, submit, top, up, workers, workflow,
+    audit, bench, boards, demo, ready, registry,
+    settings::{apply, keys, queues, roles, routes, schedules, workflow},
+    shell::{complete, completions, man},
+    stores::{doctor, export, import, outbox},
+    tasks::{active, cancel, delete, depend, dlq, explain, list, resubmit, scheduled, signal, status, submit},
+    top, up, workers,
 };
 
 const AFTER_HELP: &str = "\

@@ -12,9 +12,7 @@ mod cpu;
 mod figures;
 mod http;
 mod latency;
-mod limit;
-mod limit_redis;
-mod limit_sqlite;
+mod limits;
 mod load;
 mod phases;
 mod process;
@@ -43,7 +41,7 @@ pub use self::{
     workflows::WorkflowsReport,
 };
 use self::{phases::Bench, steady::Plan, store::Store};
-use crate::progress::steps::Steps;
+use crate::terminal::progress::steps::Steps;
 
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
 #[derive(Debug, Args)]

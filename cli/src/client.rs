@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::{
     failure::Failure,
-    output,
     profile::{self, Profile},
+    terminal::output,
 };
 
 /// How long a waiting call endures an unreachable manager; one that restarts is back much sooner.

@@ -1,7 +1,5 @@
 //! The commands, a file each: their flags, what they ask, and how they show the answer.
 
-pub mod active;
-pub mod apply;
 pub mod audit;
 #[cfg(feature = "bench")]
 pub mod bench;
@@ -9,34 +7,14 @@ pub mod bench;
 #[path = "commands/without_bench.rs"]
 pub mod bench;
 pub mod boards;
-pub mod cancel;
-pub mod complete;
-pub mod completions;
-pub mod delete;
 pub mod demo;
-pub mod depend;
-pub mod dlq;
-pub mod doctor;
-pub mod explain;
-pub mod export;
-pub mod import;
-pub mod keys;
-pub mod list;
-pub mod man;
-pub mod outbox;
 pub mod pages;
-mod parameters;
-pub mod queues;
 pub mod ready;
 pub mod registry;
-pub mod resubmit;
-pub mod roles;
-pub mod routes;
-pub mod scheduled;
-pub mod schedules;
-pub mod signal;
-pub mod status;
-pub mod submit;
+pub mod settings;
+pub mod shell;
+pub mod stores;
+pub mod tasks;
 #[cfg(feature = "top")]
 pub mod top;
 #[cfg(not(feature = "top"))]
@@ -44,4 +22,3 @@ pub mod top;
 pub mod top;
 pub mod up;
 pub mod workers;
-pub mod workflow;

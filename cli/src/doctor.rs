@@ -26,7 +26,7 @@ use jobbers_process::client_key;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output;
+use crate::terminal::output;
 
 /// Findings that a report names; of more it tells the number.
 const NAMED: usize = 100;

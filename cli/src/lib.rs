@@ -4,7 +4,7 @@
 //! store, but `doctor`, `export`, `import` and `keys`, which read and write one. What they print on standard output is the answer and nothing else: a table for people, or with `--json` the manager's own
 //! words for programs; all else goes to standard error.
 //!
-//! Start reading at [`args`], then `commands`: a file each. [`stack`] is what `up` and `demo` start.
+//! Start reading at [`args`], then `commands`: a file each, in folders by what they are about. [`stack`] is what `up` and `demo` start.
 
 pub mod args;
 #[cfg(feature = "bench")]
@@ -15,18 +15,13 @@ pub mod demo;
 pub mod doctor;
 pub mod failure;
 mod filter;
-mod fit;
 pub mod journal;
-mod near;
-mod output;
-mod past;
 mod profile;
-mod progress;
 mod scratch;
 mod stack;
+mod terminal;
 #[cfg(feature = "top")]
 mod top;
-mod when;
 
 use std::process::ExitCode;
 
@@ -50,30 +45,30 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Worker(args) => return Worker::from_args(*args).tasks(stock::ALL).run().await,
         Command::Cleaner(args) => return jobbers_cleaner::program::run(*args).await,
         Command::Demo(args) => commands::demo::run(args).await,
-        Command::Submit(args) => commands::submit::run(args).await,
-        Command::Status(args) => commands::status::run(&args).await,
-        Command::Explain(args) => commands::explain::run(&args).await,
-        Command::List(args) => commands::list::run(&args).await,
-        Command::Active(args) => commands::active::run(&args).await,
-        Command::Scheduled(args) => commands::scheduled::run(&args).await,
-        Command::Cancel(args) => commands::cancel::run(args).await,
-        Command::Signal(args) => commands::signal::run(&args).await,
-        Command::Depend(args) => commands::depend::run(&args).await,
-        Command::Delete(args) => commands::delete::run(&args).await,
-        Command::Resubmit(args) => commands::resubmit::run(&args).await,
-        Command::Dlq(args) => commands::dlq::run(args).await,
+        Command::Submit(args) => commands::tasks::submit::run(args).await,
+        Command::Status(args) => commands::tasks::status::run(&args).await,
+        Command::Explain(args) => commands::tasks::explain::run(&args).await,
+        Command::List(args) => commands::tasks::list::run(&args).await,
+        Command::Active(args) => commands::tasks::active::run(&args).await,
+        Command::Scheduled(args) => commands::tasks::scheduled::run(&args).await,
+        Command::Cancel(args) => commands::tasks::cancel::run(args).await,
+        Command::Signal(args) => commands::tasks::signal::run(&args).await,
+        Command::Depend(args) => commands::tasks::depend::run(&args).await,
+        Command::Delete(args) => commands::tasks::delete::run(&args).await,
+        Command::Resubmit(args) => commands::tasks::resubmit::run(&args).await,
+        Command::Dlq(args) => commands::tasks::dlq::run(args).await,
         Command::Audit(args) => commands::audit::run(&args).await,
         Command::Ready(args) => commands::ready::run(&args).await,
-        Command::Export(args) => commands::export::run(&args).await,
-        Command::Import(args) => commands::import::run(&args).await,
-        Command::Doctor(args) => commands::doctor::run(&args).await,
-        Command::Apply(args) => commands::apply::run(&args).await,
-        Command::Keys(args) => commands::keys::run(&args).await,
-        Command::Queues(args) => commands::queues::run(args).await,
-        Command::Roles(args) => commands::roles::run(&args).await,
-        Command::Routes(args) => commands::routes::run(&args).await,
-        Command::Schedules(args) => commands::schedules::run(&args).await,
-        Command::Workflow(args) => commands::workflow::run(&args).await,
+        Command::Export(args) => commands::stores::export::run(&args).await,
+        Command::Import(args) => commands::stores::import::run(&args).await,
+        Command::Doctor(args) => commands::stores::doctor::run(&args).await,
+        Command::Apply(args) => commands::settings::apply::run(&args).await,
+        Command::Keys(args) => commands::settings::keys::run(&args).await,
+        Command::Queues(args) => commands::settings::queues::run(args).await,
+        Command::Roles(args) => commands::settings::roles::run(&args).await,
+        Command::Routes(args) => commands::settings::routes::run(&args).await,
+        Command::Schedules(args) => commands::settings::schedules::run(&args).await,
+        Command::Workflow(args) => commands::settings::workflow::run(&args).await,
         Command::Boards(args) => commands::boards::run(&args).await,
         Command::Registry(args) => commands::registry::run(&args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
@@ -83,18 +78,18 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::BenchServices(args) => commands::bench::run_services(args).await,
         #[cfg(feature = "bench")]
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
-        Command::Complete(args) => commands::complete::run(&args, Cli::command()).await,
-        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
-        Command::Outbox(args) => commands::outbox::run(&args),
-        Command::Man(args) => commands::man::run(&args, Cli::command()),
+        Command::Complete(args) => commands::shell::complete::run(&args, Cli::command()).await,
+        Command::Completions(args) => commands::shell::completions::run(&args, Cli::command()),
+        Command::Outbox(args) => commands::stores::outbox::run(&args),
+        Command::Man(args) => commands::shell::man::run(&args, Cli::command()),
     };
     match done {
         Ok(code) => code,
         Err(failure) => {
             if !matches!(failure, failure::Failure::ReaderGone) {
-                output::error(&failure);
+                terminal::output::error(&failure);
             }
-            near::hint(&failure).await;
+            commands::shell::near::hint(&failure).await;
             failure.code().into()
         }
     }

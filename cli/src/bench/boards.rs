@@ -22,7 +22,7 @@ use super::{
     services::Services,
     store::Store,
 };
-use crate::output::thousands;
+use crate::terminal::output::thousands;
 
 /// Clients at once.
 const CLIENTS: usize = 16;

@@ -17,7 +17,7 @@ use super::{
     figures::{as_f64, per_second},
     http::{self, Http},
     latency::{self, Idle},
-    limit::Limits,
+    limits::Limits,
     load::{self, BATCH, BENCH, CALLERS, Ids, LATENCY, PAYLOAD, queue, unlimited},
     services::Services,
     store::Store,

@@ -9,7 +9,7 @@ use super::{
     steady::Steady,
     watching::Watching,
 };
-use crate::output::thousands;
+use crate::terminal::output::thousands;
 
 /// Submission by the typed client to an idle worker, until the task's first line runs. Each is the middle of the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

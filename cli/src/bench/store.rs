@@ -6,8 +6,7 @@ use redis::aio::MultiplexedConnection;
 
 use super::{
     cpu::{CpuTime, info, used_by_server},
-    limit::Limits,
-    limit_redis, limit_sqlite,
+    limits::{self, Limits},
 };
 use crate::scratch::{FILE, Place, Scratch};
 
@@ -25,7 +24,7 @@ impl Store {
     pub(super) async fn open(url: Option<&str>) -> Result<Self> {
         let scratch = Scratch::open(url).await?;
         let server = match &scratch.place {
-            Place::Redis { server, .. } => Some(limit_redis::connect(server).await?),
+            Place::Redis { server, .. } => Some(limits::redis::connect(server).await?),
             Place::Sqlite { .. } => None,
         };
         Ok(Self { scratch, server })
@@ -34,10 +33,10 @@ impl Store {
     /// What the bare store does, with the same parameters and number of tasks.
     pub(super) async fn limits(&self, parameters: &'static str, tasks: usize) -> Result<Limits> {
         match &self.scratch.place {
-            Place::Redis { server, prefix, .. } => limit_redis::measure(server, prefix, parameters, tasks).await,
+            Place::Redis { server, prefix, .. } => limits::redis::measure(server, prefix, parameters, tasks).await,
             Place::Sqlite { folder } => {
                 let (path, synchronous) = (folder.path().join(BARE_FILE), self.synchronous());
-                let measure = move || limit_sqlite::measure(&path, synchronous, parameters.as_bytes(), tasks);
+                let measure = move || limits::sqlite::measure(&path, synchronous, parameters.as_bytes(), tasks);
                 tokio::task::spawn_blocking(measure).await?
             }
         }
@@ -48,11 +47,11 @@ impl Store {
     /// first one it would leave cold.
     pub(super) async fn idle_round_trip_ms(&self, parameters: &'static str) -> Result<f64> {
         match (&self.scratch.place, &self.server) {
-            (Place::Redis { .. }, Some(server)) => limit_redis::idle_round_trip_ms(server).await,
+            (Place::Redis { .. }, Some(server)) => limits::redis::idle_round_trip_ms(server).await,
             (Place::Redis { .. }, None) => bail!(NO_SERVER),
             (Place::Sqlite { folder }, _) => {
                 let (path, synchronous) = (folder.path().join(BARE_FILE), self.synchronous());
-                let measure = move || limit_sqlite::idle_round_trip_ms(&path, synchronous, parameters.as_bytes());
+                let measure = move || limits::sqlite::idle_round_trip_ms(&path, synchronous, parameters.as_bytes());
                 tokio::task::spawn_blocking(measure).await?
             }
         }
@@ -90,7 +89,7 @@ impl Store {
     /// What a bare `PING` takes of the server's processor, in microseconds; `None` without a server.
     pub(super) async fn ping_cpu_us(&self, count: usize) -> Result<Option<f64>> {
         match &self.server {
-            Some(server) => Ok(Some(limit_redis::ping_cpu_us(server, count).await?)),
+            Some(server) => Ok(Some(limits::redis::ping_cpu_us(server, count).await?)),
             None => Ok(None),
         }
     }

@@ -18,7 +18,7 @@ use super::{
     report::{Row, fact, heading, rate, span, with_range},
     store::Store,
 };
-use crate::output::thousands;
+use crate::terminal::output::thousands;
 
 /// How much is measured.
 struct Size {

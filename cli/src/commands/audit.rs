@@ -11,8 +11,10 @@ use crate::{
     client::ClientArgs,
     commands::pages,
     failure::Failure,
-    fit::{self, Column},
-    output, when,
+    terminal::{
+        fit::{self, Column},
+        output, when,
+    },
 };
 
 /// Flags of `jobbers audit`.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     bench::{self, BenchArgs, BenchServicesArgs, BenchWorkerArgs, Profile, Row, Subject},
     failure::Failure,
-    output,
+    terminal::output,
 };
 
 /// Flags of `jobbers bench`.

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use jobbers_api::{
-    board::BoardListView, board::BoardTaskListView, board::BoardTaskView, board::GroupListView, queue::PurgedView,
+    board::{BoardListView, BoardTaskListView, BoardTaskView, GroupListView},
+    queue::PurgedView,
 };
 use jobbers_common::name::BoardName;
 use jobbers_process::exit;
@@ -12,8 +13,10 @@ use super::pages;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
-    fit::{self, Column},
-    output,
+    terminal::{
+        fit::{self, Column},
+        output,
+    },
 };
 
 /// Flags of `jobbers boards`.

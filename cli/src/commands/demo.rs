@@ -27,10 +27,9 @@ use crate::{
         split, work,
     },
     failure::Failure,
-    output,
-    progress::Progress,
     scratch::Scratch,
     stack::{Plan, Stack},
+    terminal::{output, progress::Progress},
 };
 
 const AFTER_HELP: &str = "\

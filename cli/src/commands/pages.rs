@@ -6,7 +6,7 @@ use jobbers_common::{
     name::{QueueName, TaskName},
 };
 
-use crate::{client::ClientArgs, failure::Failure, output};
+use crate::{client::ClientArgs, failure::Failure, terminal::output};
 
 /// Reads a list page by page: at most `limit` items that `query` selects, from `cursor` on. Answers them, and whether there
 /// are more. For programs each page is printed on a line as it came, and `None` answered.

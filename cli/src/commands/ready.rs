@@ -8,7 +8,7 @@ use jobbers_process::exit;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
-    output,
+    terminal::output,
 };
 
 /// What a listener for probes alone answers.

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use crate::{
     client::{self, ClientArgs},
-    commands::pages,
+    commands::{pages, shell::near},
     failure::Failure,
-    fit::{self, Column},
-    near, output,
+    terminal::{
+        fit::{self, Column},
+        output,
+    },
 };
 
 /// Flags of `jobbers registry`.

@@ -9,7 +9,7 @@ use crate::{
     client::{Client, ManagerArgs},
     commands::up::on_signals,
     failure::Failure,
-    output,
+    terminal::output,
     top::{keys::Keys, screen::Screen, snapshot, state::State, steer::Command},
 };
 

@@ -26,9 +26,9 @@ use jobbers_worker::config::WorkerArgs;
 
 use crate::{
     failure::Failure,
-    output,
     scratch::cant_open,
     stack::{Plan, Stack},
+    terminal::output,
 };
 
 const AFTER_HELP: &str = "\

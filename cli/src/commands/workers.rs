@@ -11,8 +11,10 @@ use jobbers_process::exit;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
-    fit::{self, Column},
-    output, when,
+    terminal::{
+        fit::{self, Column},
+        output, when,
+    },
 };
 
 /// Flags of `jobbers workers`.

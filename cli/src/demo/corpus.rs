@@ -7,7 +7,7 @@ use std::{
 
 use ignore::WalkBuilder;
 
-use crate::{demo::count, failure::Failure, output};
+use crate::{demo::count, failure::Failure, terminal::output};
 
 /// The text files of a folder, in the order of their paths, and what was left out.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::{
     demo::count::{self, Counts},
     failure::Failure,
-    when,
+    terminal::when,
 };
 
 /// What `text.wordcount` answers.

@@ -8,7 +8,7 @@ use jobbers_common::lifecycle::Status;
 use crate::{
     demo::outcome::{Check, Figures},
     failure::Failure,
-    output,
+    terminal::output,
 };
 
 /// Words listed.

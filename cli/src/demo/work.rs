@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     client::{self, Client},
     failure::Failure,
-    progress::Progress,
+    terminal::progress::Progress,
 };
 
 /// Where the tasks go: the queue every store has from the start.

@@ -14,7 +14,7 @@ use super::place::Place;
 use crate::{
     client::{self, Client},
     failure::Failure,
-    past,
+    terminal::past,
 };
 
 /// How many failures are shown at most.

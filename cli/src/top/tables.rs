@@ -14,7 +14,7 @@ use super::{
     snapshot::count,
     state::{Rates, State},
 };
-use crate::{fit::one_line, output::thousands, when};
+use crate::terminal::{fit::one_line, output::thousands, when};
 
 /// Waiting longer than this is worth a look, and longer than that is trouble: as on the dashboards.
 const WORTH_A_LOOK: f64 = 30.0;

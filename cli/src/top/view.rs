@@ -21,7 +21,7 @@ use super::{
     state::State,
     tables::{self, rate},
 };
-use crate::{fit::one_line, output::thousands, past, when};
+use crate::terminal::{fit::one_line, output::thousands, past, when};
 
 /// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;

@@ -28,7 +28,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("api/src/client/tls_files.rs", "reads the certificates that a manager's address names"),
     ("process/src/site.rs", "reads and writes the address file, under its own fixed name"),
     ("cli/src/bench/cpu.rs", "reads what the kernel says of its own threads"),
-    ("cli/src/commands/workflow.rs", "a client's command, which has no store open"),
+    ("cli/src/commands/settings/workflow.rs", "a client's command, which has no store open"),
     (
         "cli/src/journal/reader.rs",
         "reads the journal before the store is opened, and what is no journal is closed then",
