@@ -1,4 +1,4 @@
-//! The history of queues, as scripts count it (`scripts/lib/follow/history.lua`).
+//! The history of queues, as scripts count it (`scripts/lib/follow/history/history.lua`).
 
 use std::collections::BTreeMap;
 

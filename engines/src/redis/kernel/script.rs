@@ -40,9 +40,9 @@ const LIBRARY: [(&str, &str); 101] = [
     ("ends", include_str!("../scripts/lib/kernel/ends.lua")),
     ("returns", include_str!("../scripts/lib/kernel/returns.lua")),
     ("heard", include_str!("../scripts/lib/kernel/heard.lua")),
-    ("history", include_str!("../scripts/lib/follow/history.lua")),
-    ("history_turn", include_str!("../scripts/lib/follow/history_turn.lua")),
-    ("history_bucket", include_str!("../scripts/lib/follow/history_bucket.lua")),
+    ("history", include_str!("../scripts/lib/follow/history/history.lua")),
+    ("history_turn", include_str!("../scripts/lib/follow/history/history_turn.lua")),
+    ("history_bucket", include_str!("../scripts/lib/follow/history/history_bucket.lua")),
     ("copy", include_str!("../scripts/lib/follow/copy.lua")),
     ("again", include_str!("../scripts/lib/kernel/again.lua")),
     ("apart", include_str!("../scripts/lib/kernel/apart.lua")),
@@ -50,7 +50,7 @@ const LIBRARY: [(&str, &str); 101] = [
     ("wake", include_str!("../scripts/lib/store/wake.lua")),
     ("sizes", include_str!("../scripts/lib/follow/sizes.lua")),
     ("sized", include_str!("../scripts/lib/follow/sized.lua")),
-    ("awaited", include_str!("../scripts/lib/follow/awaited.lua")),
+    ("awaited", include_str!("../scripts/lib/follow/waiting/awaited.lua")),
     ("moves", include_str!("../scripts/lib/kernel/moves.lua")),
     ("agenda", include_str!("../scripts/lib/kernel/agenda.lua")),
     ("maintain", include_str!("../scripts/lib/verbs/maintain.lua")),
@@ -68,12 +68,12 @@ const LIBRARY: [(&str, &str); 101] = [
     ("kind", include_str!("../scripts/lib/follow/kind.lua")),
     ("alike", include_str!("../scripts/lib/follow/alike.lua")),
     ("aside", include_str!("../scripts/lib/follow/aside.lua")),
-    ("suspected", include_str!("../scripts/lib/follow/suspected.lua")),
-    ("held", include_str!("../scripts/lib/follow/held.lua")),
-    ("suspects", include_str!("../scripts/lib/follow/suspects.lua")),
+    ("suspected", include_str!("../scripts/lib/follow/blame/suspected.lua")),
+    ("held", include_str!("../scripts/lib/follow/blame/held.lua")),
+    ("suspects", include_str!("../scripts/lib/follow/blame/suspects.lua")),
     ("pass", include_str!("../scripts/lib/follow/pass.lua")),
     ("unknown", include_str!("../scripts/lib/follow/unknown.lua")),
-    ("losses", include_str!("../scripts/lib/follow/losses.lua")),
+    ("losses", include_str!("../scripts/lib/follow/blame/losses.lua")),
     ("gates", include_str!("../scripts/lib/follow/gates.lua")),
     ("length", include_str!("../scripts/lib/follow/length.lua")),
     ("judge", include_str!("../scripts/lib/verbs/judge.lua")),
@@ -103,8 +103,8 @@ const LIBRARY: [(&str, &str); 101] = [
     ("remove", include_str!("../scripts/lib/kernel/remove.lua")),
     ("audit", include_str!("../scripts/lib/audit/audit.lua")),
     ("queue", include_str!("../scripts/lib/store/queue.lua")),
-    ("keep_awaited", include_str!("../scripts/lib/follow/keep_awaited.lua")),
-    ("note_waiting", include_str!("../scripts/lib/follow/note_waiting.lua")),
+    ("keep_awaited", include_str!("../scripts/lib/follow/waiting/keep_awaited.lua")),
+    ("note_waiting", include_str!("../scripts/lib/follow/waiting/note_waiting.lua")),
     ("board", include_str!("../scripts/lib/boards/board.lua")),
     ("board_labels", include_str!("../scripts/lib/boards/board_labels.lua")),
     ("board_time", include_str!("../scripts/lib/boards/board_time.lua")),
@@ -205,7 +205,7 @@ scripts! {
     DUE_WORKFLOWS = "../scripts/workflows/due_workflows.lua";
     DUMP = "../scripts/backup/dump.lua";
     DUTY = "../scripts/verbs/duty.lua";
-    END_SESSION = "../scripts/verbs/end_session.lua";
+    END_SESSION = "../scripts/verbs/sessions/end_session.lua";
     EXTEND = "../scripts/verbs/extend.lua";
     FINISHED = "../scripts/read/finished.lua";
     FIRE = "../scripts/schedules/fire.lua";
@@ -237,7 +237,7 @@ scripts! {
     PRUNING = "../scripts/read/pruning.lua";
     PURGE = "../scripts/verbs/purge.lua";
     PUT_SCHEDULE = "../scripts/schedules/put_schedule.lua";
-    PUT_SESSION = "../scripts/verbs/put_session.lua";
+    PUT_SESSION = "../scripts/verbs/sessions/put_session.lua";
     PUT_WORKFLOW = "../scripts/workflows/put_workflow.lua";
     QUEUES = "../scripts/store/queues.lua";
     RECLAIM = "../scripts/verbs/reclaim.lua";
@@ -248,7 +248,7 @@ scripts! {
     RESTORE = "../scripts/backup/restore.lua";
     RESUBMIT = "../scripts/verbs/resubmit.lua";
     SCHEDULE = "../scripts/schedules/schedule.lua";
-    SESSION = "../scripts/verbs/session.lua";
+    SESSION = "../scripts/verbs/sessions/session.lua";
     SETTLE_EDGES = "../scripts/follow/settle_edges.lua";
     SIGNAL = "../scripts/follow/signal.lua";
     STATS = "../scripts/read/stats.lua";
