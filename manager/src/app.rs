@@ -27,12 +27,12 @@ use jobbers_process::{
 };
 
 use crate::{
+    background::long::LongWork,
     config::Config as ManagerConfig,
     credentials::{failures::Failures, last_use::LastUse},
     dead_letters::holding::{DeadLetters, KeeperContext},
     leases::Leases,
     listening::listeners::Exposure,
-    long_work::LongWork,
     snapshots::{
         definitions::Definitions,
         known_tasks::{Known, KnownTasks},

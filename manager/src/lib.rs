@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 mod api;
 mod app;
 mod audit;
+mod background;
 mod bridge;
 pub mod config;
 mod credentials;
@@ -36,7 +37,6 @@ mod handlers;
 pub mod keys;
 mod leases;
 mod listening;
-mod long_work;
 #[cfg(feature = "pages")]
 mod pages;
 #[cfg(not(feature = "pages"))]
@@ -46,7 +46,6 @@ pub mod program;
 mod snapshots;
 mod submissions;
 mod telemetry;
-mod ticker;
 mod ticks;
 
 pub use audit::command::CommandChange;
@@ -139,7 +138,7 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
 
 /// Keeps what this manager knows of the store fresh, and the workers that call it registered, until it stops.
 async fn keep_fresh(app: Arc<App>, config_refresh: Duration) {
-    let reporting = ticker::every(&app.drain, LEASES_REPORTED, || async {
+    let reporting = background::ticker::every(&app.drain, LEASES_REPORTED, || async {
         app.leases.workers.register_due(app.live.snapshot().as_deref()).await;
     });
     tokio::join!(

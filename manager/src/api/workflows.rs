@@ -27,12 +27,12 @@ use jobbers_common::{
 use crate::{
     api::tasks::submit::check_templates,
     app::App,
+    background::long::is_long,
     handlers::{
         extract::{JsonOrMermaid, MERMAID, Path, Query},
         idempotency::idempotency_key,
         problem::problems,
     },
-    long_work::is_long,
     submissions::ids,
     ticks::workflows::{self, Which},
 };

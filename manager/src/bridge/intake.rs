@@ -28,7 +28,7 @@ use super::{
     reply::{End, outcome},
     request::{Mark, mark, native_id, template, with_label},
 };
-use crate::{api::check_templates, submissions::sends::Sends, telemetry::meters::Sent, ticker::is_trouble};
+use crate::{api::check_templates, background::ticker::is_trouble, submissions::sends::Sends, telemetry::meters::Sent};
 
 /// A task of the board, and what is to be done with it.
 #[derive(Debug)]

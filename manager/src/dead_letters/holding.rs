@@ -21,8 +21,8 @@ use ulid::Ulid;
 
 use super::{meters::LetterMeters, pass_on::KeeperClient, view::problem_of};
 use crate::{
+    background::long::LongWork,
     config::Config,
-    long_work::LongWork,
     snapshots::{known_tasks::KnownTasks, live_config::LiveConfig},
 };
 

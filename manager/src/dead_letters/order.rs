@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::patch::merge;
-use crate::{long_work::LongWork, snapshots::known_tasks::Known};
+use crate::{background::long::LongWork, snapshots::known_tasks::Known};
 
 /// The least rate, in tasks a second: one in about a quarter of an hour.
 pub(crate) const MIN_RATE: f64 = 0.001;

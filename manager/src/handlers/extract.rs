@@ -19,8 +19,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     app::{App, overloaded},
+    background::long::is_long,
     listening::server::Caller,
-    long_work::is_long,
 };
 
 /// What a byte of a body counts: for itself, for the texts that are read from it, and for the call of the store. The values

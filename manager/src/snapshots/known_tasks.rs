@@ -27,9 +27,11 @@ use jobbers_common::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    long_work::{LongWork, is_long},
+    background::{
+        long::{LongWork, is_long},
+        ticker,
+    },
     submissions::parameter_schema::{Allowance, Check, ParameterSchema},
-    ticker,
 };
 
 /// A snapshot of this age is read again before a submission gets a warning, because its worker may have started since.

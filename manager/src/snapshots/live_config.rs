@@ -16,7 +16,7 @@ use jobbers_engines::config_cache::ConfigCache;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::ticker;
+use crate::background::ticker;
 
 /// The snapshot, and changes that start from it.
 #[derive(Debug)]

@@ -21,9 +21,9 @@ use jobbers_common::{
 
 use crate::{
     app::App,
+    background::ticker::{self, READ_AT_ONCE, is_trouble},
     submissions::{ids, sends::Sends},
     telemetry::meters::Sent,
-    ticker::{self, READ_AT_ONCE, is_trouble},
     ticks::workflows,
 };
 

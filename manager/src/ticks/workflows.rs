@@ -23,10 +23,12 @@ use jobbers_common::{
 
 use crate::{
     app::App,
-    long_work::is_long,
+    background::{
+        long::is_long,
+        ticker::{self, READ_AT_ONCE, is_trouble},
+    },
     submissions::sends::Sends,
     telemetry::meters::Sent,
-    ticker::{self, READ_AT_ONCE, is_trouble},
 };
 
 /// Runs that are attended to at a time.

@@ -25,7 +25,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("calls at a time", "boards/src/masstasker/connections.rs", "MOST_CALLS"),
     ("what a sentence", "common/src/values/text.rs", "MAX_SENTENCE_BYTES"),
     ("tasks of a batch", "common/src/limits.rs", "MAX_WORKFLOW_NODES"),
-    ("bodies and flowcharts", "manager/src/long_work.rs", "LONG_BYTES"),
+    ("bodies and flowcharts", "manager/src/background/long.rs", "LONG_BYTES"),
     ("bodies and flowcharts", "manager/src/api/workflows.rs", "MANY_NODES"),
     ("a JSON Schema", "manager/src/submissions/parameter_schema/bounds.rs", "MAX_PARTS"),
     ("a JSON Schema", "manager/src/submissions/parameter_schema/bounds.rs", "MAX_PATTERNS"),

@@ -45,9 +45,9 @@ use self::check::Checker;
 pub(crate) use self::check::check_templates;
 use crate::{
     app::App,
+    background::long::Breaks,
     doors::Reach,
     handlers::{extract::JsonBytes, idempotency::idempotency_key, problem::problems},
-    long_work::Breaks,
     submissions::{ids, sends::Sends},
     telemetry::meters::Sent,
 };

@@ -16,7 +16,7 @@ use jobbers_common::{
 
 use crate::{
     app::App,
-    long_work::Breaks,
+    background::long::Breaks,
     snapshots::known_tasks::{Described, Known},
 };
 
