@@ -1,5 +1,8 @@
 //! `/boards`: what an operator sees of the tasks of MassTasker's and TaskStore's clients, and may change.
 
+mod masstasker;
+mod taskstore;
+
 use std::sync::Arc;
 
 use jobbers_common::{

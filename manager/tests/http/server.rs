@@ -14,7 +14,7 @@ use reqwest::{Method, StatusCode, header::HeaderMap, redirect::Policy};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::contract;
+use crate::described::contract;
 
 pub(crate) struct Server {
     pub(crate) engine: Arc<dyn Engine>,

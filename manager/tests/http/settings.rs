@@ -1,5 +1,9 @@
 //! Queues, roles, routing rules and workers.
 
+pub(crate) mod registry;
+mod schedules;
+mod workflows;
+
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{

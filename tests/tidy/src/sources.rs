@@ -9,7 +9,7 @@ const MAY_SLEEP: &[(&str, &str)] = &[
     ("tests/support/src/fault_proxy.rs", "delays the answers that pass through it: that is the fault"),
     ("tests/support/src/wait.rs", "polls what offers no event, within a bound: another process's HTTP port"),
     ("tests/system/src/bin/test-worker.rs", "its tasks wait for a file of the test to appear, in another process"),
-    ("tests/system/src/idle.rs", "measures the CPU time of an idle process over a stretch of time"),
+    ("tests/system/src/watching/idle.rs", "measures the CPU time of an idle process over a stretch of time"),
 ];
 
 /// Code that opens files by other ways than `jobbers_engines::ordinary_file`, and why it can't meet a store's file that

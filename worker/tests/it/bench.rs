@@ -29,7 +29,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::faulty::Faulty;
+use crate::stores::faulty::Faulty;
 
 /// After this time a test has failed: the awaited event does not happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -2,29 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "an expectation that fails here is a failed test")]
 
-mod awaiting;
+mod authors;
 mod bench;
-mod blocking;
-mod cancelling;
-mod canvas;
-mod declarations;
-mod declared;
-mod draining;
-mod encoding;
-mod errors;
+mod clients;
 mod examples;
-mod faulty;
-mod handles;
-mod hooks;
 mod kit;
-mod layers;
-mod leases;
-mod outages;
-mod outbox;
-mod parents;
-mod queues;
-mod refusals;
-mod settling;
-mod states;
-mod submitting;
-mod unknown;
+mod running;
+mod stores;

@@ -20,8 +20,8 @@ use super::{
     open,
 };
 use crate::{
+    access::keys::create,
     boards,
-    keys::create,
     pages::{Site, report},
     server::soon,
 };

@@ -1,0 +1,13 @@
+//! Operations on tasks, over HTTP.
+
+mod calls_of_many;
+mod cancel;
+mod delete;
+mod dependencies;
+mod events;
+mod expiry;
+mod explain;
+mod gates;
+mod reads;
+mod submit;
+mod unique;

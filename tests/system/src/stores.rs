@@ -1,0 +1,12 @@
+//! Stores that are created, full, unreachable, replaced, or left by an earlier version.
+
+mod clocks;
+mod creation;
+mod failovers;
+mod full_disk;
+mod lost_answer;
+mod silent_redis;
+mod tombstones;
+mod trouble;
+mod upgrade;
+mod waiting_for_store;
