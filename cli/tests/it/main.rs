@@ -13,9 +13,9 @@ mod demo;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
-mod find;
+mod documents;
 #[cfg(test)]
-mod guide;
+mod find;
 #[cfg(test)]
 mod hints;
 #[cfg(test)]
@@ -29,8 +29,6 @@ mod journal;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
-mod printed;
-#[cfg(test)]
 mod programs;
 #[cfg(test)]
 mod routing;
@@ -42,5 +40,3 @@ mod terminal;
 mod top;
 #[cfg(test)]
 mod up;
-#[cfg(test)]
-mod walk;

@@ -11,7 +11,7 @@ use clap::{
 };
 use jobbers_cli::args::Cli;
 
-use crate::guide::{commands, workspace};
+use crate::documents::guide::{commands, workspace};
 
 /// The folders and files whose documents are read. Dashboards and alerts name commands in their descriptions.
 const PLACES: [&str; 7] =

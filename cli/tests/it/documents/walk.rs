@@ -4,7 +4,7 @@ use std::fs;
 
 use jobbers_test_support::collector::Collector;
 
-use crate::guide::{Session, first_id, workspace};
+use crate::documents::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
 const FOLLOWED: [&str; 27] = [
