@@ -39,7 +39,7 @@ use crate::{
     execution::{executor::Tools, hooks::AllHooks, layer::Layers},
     fetcher::{Fetcher, Parts, claim_planner::ClaimPlanner},
     liveness::{
-        registrar::{Board, keep_registered},
+        registrar::{WorkerStatus, keep_registered},
         renewal::Renewal,
     },
     payload::codec::Codecs,
@@ -114,7 +114,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let client = ParentClient::new(Client::new(Arc::clone(&engine)).codec(codecs), carried);
     let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
     let leases = Arc::new(Leases::default());
-    let board = Arc::new(Board::default());
+    let status = Arc::new(WorkerStatus::default());
     let meter = opentelemetry::global::meter(SCOPE);
     let figures = Arc::default();
     meters::observe(&meter, &config.role, config.concurrency, &figures, &leases);
@@ -137,7 +137,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let catalogue = registry.catalogue();
     background.spawn(keep_registered(
         Arc::clone(&engine),
-        Arc::clone(&board),
+        Arc::clone(&status),
         Arc::clone(&leases),
         Arc::clone(&shared),
         identity.clone(),
@@ -154,7 +154,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
         planner: ClaimPlanner::new(config.role, config.queue_limits),
         tools: Arc::new(tools),
         runtime,
-        board,
+        status,
         meters,
         figures,
         slots: usize::try_from(config.concurrency).unwrap_or(usize::MAX),

@@ -35,7 +35,7 @@ use crate::{
     },
     execution::executor::Tools,
     fetcher::{claim_planner::ClaimPlanner, unknown_tasks::UnknownTasks},
-    liveness::{outage::Outage, registrar::Board},
+    liveness::{outage::Outage, registrar::WorkerStatus},
     report::Report,
     tasks::registry::Registry,
     threads::queue::BlockingQueue,
@@ -85,7 +85,7 @@ pub(crate) struct Parts {
     pub(crate) tools: Arc<Tools>,
     /// The runtime of the task functions.
     pub(crate) runtime: Handle,
-    pub(crate) board: Arc<Board>,
+    pub(crate) status: Arc<WorkerStatus>,
     pub(crate) meters: Meters,
     pub(crate) figures: Arc<Figures>,
     pub(crate) slots: usize,
@@ -212,7 +212,7 @@ impl Fetcher {
         }
         self.spare = ended;
         let running = self.slots.running();
-        self.parts.board.count(running, self.report.settled);
+        self.parts.status.count(running, self.report.settled);
         self.parts.figures.set(running, self.unsettled.len(), self.parts.planner.version);
     }
 
@@ -247,7 +247,7 @@ impl Fetcher {
                 if self.parts.planner.follow(&config) {
                     let queues = self.parts.planner.queues();
                     self.parts.meters.serve(&queues, &self.parts.registry.kinds());
-                    self.parts.board.serve(queues);
+                    self.parts.status.serve(queues);
                 }
                 self.demand.renew();
             }

@@ -24,10 +24,10 @@ impl Fetcher {
             if quiet { "told to drain" } else { "told to claim again" }
         );
         if quiet {
-            self.parts.board.drain(None);
+            self.parts.status.drain(None);
             self.give_back_what_waits();
         } else {
-            self.parts.board.resume();
+            self.parts.status.resume();
         }
     }
 
@@ -36,7 +36,7 @@ impl Fetcher {
         let now = Instant::now();
         let deadline = now + self.parts.drain_deadline;
         self.life.drain(now, deadline);
-        self.parts.board.drain(Some(deadline));
+        self.parts.status.drain(Some(deadline));
         tracing::info!(running = self.slots.running(), "draining");
         self.give_back_what_waits();
         for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
@@ -52,7 +52,7 @@ impl Fetcher {
     pub(super) fn count_hung_threads(&mut self) {
         let most = self.parts.max_hung_threads;
         let hung = self.parts.shared.hung.count();
-        self.parts.board.count_hung(hung);
+        self.parts.status.count_hung(hung);
         if self.life.is_running() && hung >= most {
             tracing::error!(
                 threads = most,
@@ -75,7 +75,7 @@ impl Fetcher {
     pub(super) fn close(&mut self) {
         let now = Instant::now();
         self.life.close(now);
-        self.parts.board.drain(Some(now + LAST_WORDS));
+        self.parts.status.drain(Some(now + LAST_WORDS));
         let running = self.slots.running();
         self.slots.lanes.give_back();
         if running > 0 {

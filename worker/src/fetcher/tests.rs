@@ -108,7 +108,7 @@ impl Rig {
             planner: ClaimPlanner::new(role.clone(), BTreeMap::new()),
             tools: Arc::new(tools),
             runtime: Handle::current(),
-            board: Arc::default(),
+            status: Arc::default(),
             meters: Meters::new(&role, &meter),
             figures: Arc::default(),
             slots: SLOTS,

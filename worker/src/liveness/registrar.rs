@@ -35,7 +35,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 
 /// What the fetcher writes and the registrar reports.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct WorkerStatus {
     running: AtomicU32,
     settled: AtomicU64,
     standing: watch::Sender<Standing>,
@@ -54,7 +54,7 @@ struct Standing {
     hung: usize,
 }
 
-impl Default for Board {
+impl Default for WorkerStatus {
     fn default() -> Self {
         let standing =
             Standing { state: WorkerState::Running, queues: Vec::new(), since: None, deadline: None, hung: 0 };
@@ -62,7 +62,7 @@ impl Default for Board {
     }
 }
 
-impl Board {
+impl WorkerStatus {
     /// How many tasks run, and how many have been settled.
     pub(crate) fn count(&self, running: usize, settled: u64) {
         self.running.store(u32::try_from(running).unwrap_or(u32::MAX), Ordering::Relaxed);
@@ -101,13 +101,13 @@ impl Board {
 /// Reports until it is dropped. `report` is the part that never changes.
 pub(crate) async fn keep_registered(
     engine: Arc<dyn Engine>,
-    board: Arc<Board>,
+    status: Arc<WorkerStatus>,
     leases: Arc<Leases>,
     shared: Arc<SharedState>,
     mut report: WorkerReport,
     catalogue: Catalogue,
 ) {
-    let mut changes = board.standing.subscribe();
+    let mut changes = status.standing.subscribe();
     let mut kept: Option<Instant> = None;
     loop {
         if kept.is_none_or(|kept| kept.elapsed() > CATALOGUE_EVERY) {
@@ -130,8 +130,8 @@ pub(crate) async fn keep_registered(
         report.draining_for = since.map(|since| since.elapsed());
         report.state = state;
         report.queues = queues;
-        report.running = board.running.load(Ordering::Relaxed);
-        report.settled = board.settled.load(Ordering::Relaxed);
+        report.running = status.running.load(Ordering::Relaxed);
+        report.settled = status.settled.load(Ordering::Relaxed);
         let registered = match timeout(EVERY, engine.register_worker(report.clone(), FORGOTTEN_AFTER)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(format!("the store does not take its reports: {error}")),
@@ -144,7 +144,7 @@ pub(crate) async fn keep_registered(
             WorkerState::Running => registered,
             WorkerState::Draining => Err("it drains".to_owned()),
         });
-        // Either way the next report is due; the board outlives this function.
+        // Either way the next report is due; the status outlives this function.
         let _ = timeout(EVERY, changes.changed()).await;
     }
 }
