@@ -131,7 +131,7 @@ impl hyper::body::Body for Message {
         Poll::Ready(polled.map(|frame| {
             let frame = frame.map_err(|error| Status::from_error(error.into()))?;
             let Some(data) = frame.data_ref() else { return Ok(frame) };
-            let bytes = data.len() * MESSAGE_FACTOR + self.fields.count(data)?;
+            let bytes = self.fields.count(data)?.saturating_add(data.len() * MESSAGE_FACTOR);
             if self.share.grow(Kind::Payload, bytes) { Ok(frame) } else { Err(overloaded()) }
         }))
     }

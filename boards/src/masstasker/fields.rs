@@ -210,6 +210,16 @@ mod tests {
     }
 
     #[test]
+    fn a_field_counts_by_the_length_that_it_claims_however_long() {
+        // A list of revisions of 2^63 bytes.
+        let mut bytes = vec![0; 5];
+        bytes.push(3 << 3 | 2);
+        bytes.extend([0x80; 9]);
+        bytes.push(1);
+        assert_eq!(Fields::of("/masstasker.MassTasker/Update").count(&bytes).unwrap(), usize::MAX);
+    }
+
+    #[test]
     fn any_bytes_are_read_to_their_end() {
         let mut state = 1_u64;
         for _ in 0..2_000 {

@@ -110,9 +110,8 @@ impl Share {
     #[must_use]
     pub fn grow(&self, kind: Kind, bytes: usize) -> bool {
         let most = self.memory.most / 8 * kind.eighths();
-        let before = self.memory.used.fetch_add(bytes, Ordering::Relaxed);
-        if before.saturating_add(bytes) > most {
-            self.memory.used.fetch_sub(bytes, Ordering::Relaxed);
+        let with_it = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= most);
+        if self.memory.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with_it).is_err() {
             self.memory.refusals.fetch_add(1, Ordering::Relaxed);
             return false;
         }
@@ -163,7 +162,7 @@ mod tests {
         let memory = ClientMemory::new(80);
         let (mut one, other) = (memory.share(), memory.share());
         assert!(one.grow(Kind::Payload, 40) && other.grow(Kind::Payload, 30));
-        assert!(!other.grow(Kind::Payload, 1), "a refusal takes nothing");
+        assert!(!other.grow(Kind::Payload, 1) && !other.grow(Kind::Payload, usize::MAX), "a refusal takes nothing");
         assert_eq!((memory.used(), other.bytes()), (70, 30));
         drop(other);
         assert!(one.grow(Kind::Payload, 30));
