@@ -184,5 +184,10 @@ async fn a_user_who_may_not_ask_who_listens_or_listen_to_beats_renews_by_writing
         let (here, there) = (Shared::engine(&url, &clock).await, Shared::engine(&server.url(), &clock).await);
         let store = Shared { server, clock, here, there };
         assert!(store.idle(&report("w"), 60).await >= 60, "{denied}");
+        // What was refused is not asked for again with the channels that wake workers.
+        assert_eq!(store.server.command("CLIENT KILL TYPE pubsub"), ":2\r\n");
+        let both_listen =
+            async || store.server.command("PUBSUB NUMSUB jobbers:{0}:all").ends_with(":2\r\n").then_some(());
+        until(A_WHILE, "both are subscribed again", both_listen).await;
     }
 }

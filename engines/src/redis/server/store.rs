@@ -197,6 +197,7 @@ impl Store {
         };
         lane.call(Some(script), &build).await
     }
+
     /// This process as an argument of a script that may renew a record without a write; empty if it may not.
     pub(crate) fn beating(&self, record: &str) -> &str {
         if self.heartbeats.may_beat(record) { &self.instance } else { "" }

@@ -47,8 +47,8 @@ local function ends_at(record, written)
   return written
 end
 
--- Renews a record that holds until `ends` without a write. Returns the channel that the process has to subscribe to;
--- nothing if it has to be written.
+-- Renews a record, which holds now, for a time in microseconds. Returns the channel that the process has to subscribe to;
+-- nothing if the record has to be written.
 local function beat(record, ttl, instance)
   local grain = math.ceil(ttl / 1000000 / GRAINS)
   if ttl < GRAINS * 1000000 or grain > LONGEST_GRAIN then
