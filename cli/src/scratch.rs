@@ -30,10 +30,10 @@ pub(crate) struct Scratch {
 /// The storage of a scratch store.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// A folder of its own, removed when dropped.
+    /// A folder of its own, removed when the last that writes in it is done.
     Sqlite {
         /// The folder; the store is [`FILE`] in it.
-        folder: TempDir,
+        folder: Arc<TempDir>,
     },
     /// A prefix of its own.
     Redis {
@@ -76,17 +76,25 @@ impl Scratch {
     /// Where dead letters are kept for that while.
     #[must_use]
     pub(crate) fn dead_letters(&self) -> PathBuf {
-        let (Place::Sqlite { folder } | Place::Redis { folder, .. }) = &self.place;
-        folder.path().join("dead-letters.db")
+        let folder = match &self.place {
+            Place::Sqlite { folder } => folder.path(),
+            Place::Redis { folder, .. } => folder.path(),
+        };
+        folder.join("dead-letters.db")
     }
 
     /// Leaves nothing behind.
     ///
     /// # Errors
-    /// When the server can't be reached any more.
+    /// When the folder can't be removed, or the server can't be reached any more.
     pub(crate) async fn remove(self) -> Result<(), Failure> {
+        drop(self.engine);
         match self.place {
-            Place::Sqlite { .. } => Ok(()),
+            Place::Sqlite { folder } => Arc::into_inner(folder).map_or(Ok(()), |folder| {
+                let path = folder.path().to_owned();
+                let lost = |error| Failure::Unavailable(format!("{} could not be removed: {error}", path.display()));
+                folder.close().map_err(lost)
+            }),
             #[cfg(feature = "redis")]
             Place::Redis { server, prefix, folder: _ } => prefix::clear(&server, &prefix).await.map_err(|error| {
                 Failure::Unavailable(format!("the keys {prefix}:* could not be cleared away: {error}"))
@@ -129,7 +137,7 @@ fn private_folder(within: &Path) -> Result<TempDir, Failure> {
 fn fresh_file(folder: &Path, query: &str) -> Result<(Place, String), Failure> {
     let folder = private_folder(folder)?;
     let url = format!("sqlite://{}{query}", folder.path().join(FILE).display());
-    Ok((Place::Sqlite { folder }, url))
+    Ok((Place::Sqlite { folder: Arc::new(folder) }, url))
 }
 
 /// The folder of `//./jobbers.db?…`.

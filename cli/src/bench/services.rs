@@ -14,10 +14,14 @@ use jobbers_process::{
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     net::TcpListener,
-    process::{Child, Command},
+    process::Command,
 };
 
-use super::{cpu::CpuTime, process, store::Store};
+use super::{
+    cpu::CpuTime,
+    process::{self, Owned},
+    store::Store,
+};
 use crate::stack::clean;
 
 /// The manager and the cleaner that `jobbers bench` measures; it starts them by itself
@@ -63,7 +67,7 @@ pub async fn run(args: BenchServicesArgs) -> Result<()> {
 
 /// The process, from outside.
 pub(super) struct Services {
-    process: Child,
+    process: Owned,
     /// Where the manager listens.
     pub(super) address: SocketAddr,
     /// Where it answers MassTasker's clients, if it does.
@@ -81,7 +85,7 @@ impl Services {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["bench-services", "--engine-url", &store.scratch.url]).args(flags);
         process::without_telemetry_settings(&mut command);
-        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn();
+        let spawned = Owned::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut process = spawned.context("the manager's process can't be started")?;
         let told = process.stdout.take().context("the manager's process has no standard output")?;
         let line = BufReader::new(told).lines().next_line().await?;

@@ -1,6 +1,8 @@
 //! The store under test, in a place of its own, and what can be asked of it beside the engine: its size, its processor
 //! time, and what it does bare.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 use redis::aio::MultiplexedConnection;
 
@@ -35,8 +37,10 @@ impl Store {
         match &self.scratch.place {
             Place::Redis { server, prefix, .. } => limits::redis::measure(server, prefix, parameters, tasks).await,
             Place::Sqlite { folder } => {
-                let (path, synchronous) = (folder.path().join(BARE_FILE), self.synchronous());
-                let measure = move || limits::sqlite::measure(&path, synchronous, parameters.as_bytes(), tasks);
+                let (folder, synchronous) = (Arc::clone(folder), self.synchronous());
+                let measure = move || {
+                    limits::sqlite::measure(&folder.path().join(BARE_FILE), synchronous, parameters.as_bytes(), tasks)
+                };
                 tokio::task::spawn_blocking(measure).await?
             }
         }
@@ -50,8 +54,11 @@ impl Store {
             (Place::Redis { .. }, Some(server)) => limits::redis::idle_round_trip_ms(server).await,
             (Place::Redis { .. }, None) => bail!(NO_SERVER),
             (Place::Sqlite { folder }, _) => {
-                let (path, synchronous) = (folder.path().join(BARE_FILE), self.synchronous());
-                let measure = move || limits::sqlite::idle_round_trip_ms(&path, synchronous, parameters.as_bytes());
+                let (folder, synchronous) = (Arc::clone(folder), self.synchronous());
+                let measure = move || {
+                    let path = folder.path().join(BARE_FILE);
+                    limits::sqlite::idle_round_trip_ms(&path, synchronous, parameters.as_bytes())
+                };
                 tokio::task::spawn_blocking(measure).await?
             }
         }

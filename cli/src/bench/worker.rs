@@ -12,10 +12,16 @@ use jobbers_process::{
 use jobbers_worker::{Config, prelude::*};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
-    process::{Child as Process, ChildStdin, ChildStdout, Command},
+    process::{ChildStdin, ChildStdout, Command},
 };
 
-use super::{cpu::CpuTime, latency::clock_micros, load::BENCH, process, store::Store};
+use super::{
+    cpu::CpuTime,
+    latency::clock_micros,
+    load::BENCH,
+    process::{self, Owned},
+    store::Store,
+};
 
 /// Does nothing, and does not even look at its parameters.
 #[task(name = "bench.noop", unlisted)]
@@ -105,7 +111,7 @@ impl Post {
 
 /// The process, from outside.
 pub(super) struct Child {
-    process: Process,
+    process: Owned,
     questions: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
     pid: u32,
@@ -131,7 +137,7 @@ impl Child {
             command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector).env("OTEL_METRIC_EXPORT_INTERVAL", "1000");
             command.env("OTEL_TRACES_SAMPLER", "parentbased_traceidratio").env("OTEL_TRACES_SAMPLER_ARG", "0.01");
         }
-        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn();
+        let spawned = Owned::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut process = spawned.context("the worker's process can't be started")?;
         let pid = process.id().context("the worker's process ended at once")?;
         let pipes = process.stdin.take().zip(process.stdout.take());

@@ -166,14 +166,17 @@ fn a_benchmark_shows_that_it_lives_and_leaves_nothing_behind_when_it_is_interrup
     let mut command: Command = program(folder.path(), &["bench"]);
     let mut bench = command.env("TMPDIR", places.path()).spawn().unwrap();
     let mut lines = BufReader::new(bench.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let round = lines.find(|line| line.starts_with("round 1 of 3"));
-    assert!(round.is_some(), "it says what it does");
+    let mut said = Vec::new();
+    while !said.last().is_some_and(|line: &String| line.starts_with("round 1 of 3")) {
+        said.push(lines.next().unwrap_or_else(|| panic!("it ended before the first round: {said:?}")));
+    }
     assert!(places.path().read_dir().unwrap().next().is_some(), "it has a store");
     signal::kill(Pid::from_raw(i32::try_from(bench.id()).unwrap()), Signal::SIGINT).unwrap();
-    let rest: Vec<String> = lines.collect();
-    assert!(!bench.wait().unwrap().success() && rest.iter().any(|line| line.contains("interrupted")), "{rest:?}");
+    said.extend(lines);
+    let status = bench.wait().unwrap();
+    assert!(!status.success() && said.iter().any(|line| line.contains("interrupted")), "{status}: {said:?}");
     let left: Vec<_> = places.path().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(left.is_empty(), "{status}: {said:?} left {left:?}");
 }
 
 /// Huge pages double and triple what a mostly idle process holds: the kernel fills what was advised so.
