@@ -223,6 +223,6 @@ impl LetterReader {
 }
 
 fn entry(row: &Row<'_>) -> Result<AuditEntry> {
-    let text: String = row.get(2)?;
+    let text: String = row.get("entry")?;
     serde_json::from_str(&text).map_err(|error| corrupt("a change can't be read", error))
 }

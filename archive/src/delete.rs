@@ -47,7 +47,8 @@ impl Archive {
             let mut statement = transaction.prepare_cached(sql::COUNT_OF_TASK)?;
             let (mut all, mut deletable) = (0, 0);
             for id in ids {
-                let counts: (i64, i64) = statement.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                let counts: (i64, i64) =
+                    statement.query_row([id.as_str()], |row| Ok((row.get("letters")?, row.get("deletable")?)))?;
                 all += counts.0.unsigned_abs();
                 deletable += counts.1.unsigned_abs();
             }

@@ -176,14 +176,14 @@ impl Archive {
             let mut groups = Vec::new();
             while let Some(row) = rows.next()? {
                 groups.push(Group {
-                    queue: name(row, 0, QueueName::new)?,
-                    name: name(row, 1, TaskName::new)?,
-                    version: row.get(2)?,
-                    fingerprint: row.get(3)?,
-                    count: row.get::<_, i64>(4)?.unsigned_abs(),
-                    first_seen: Timestamp::from_micros(row.get(5)?),
-                    last_seen: Timestamp::from_micros(row.get(6)?),
-                    example: row.get(7)?,
+                    queue: name(row, "queue", QueueName::new)?,
+                    name: name(row, "name", TaskName::new)?,
+                    version: row.get("version")?,
+                    fingerprint: row.get("fingerprint")?,
+                    count: row.get::<_, i64>("letters")?.unsigned_abs(),
+                    first_seen: Timestamp::from_micros(row.get("first_seen")?),
+                    last_seen: Timestamp::from_micros(row.get("last_seen")?),
+                    example: row.get("example")?,
                 });
             }
             Ok(groups)
@@ -223,10 +223,12 @@ impl Archive {
             let mut waiting = Vec::new();
             while let Some(row) = rows.next()? {
                 waiting.push(Waiting {
-                    queue: name(row, 0, QueueName::new)?,
-                    name: name(row, 1, TaskName::new)?,
-                    count: row.get::<_, i64>(2)?.unsigned_abs(),
-                    first_failed_at: Timestamp::from_micros(row.get::<_, Option<i64>>(3)?.unwrap_or_default()),
+                    queue: name(row, "queue", QueueName::new)?,
+                    name: name(row, "name", TaskName::new)?,
+                    count: row.get::<_, i64>("letters")?.unsigned_abs(),
+                    first_failed_at: Timestamp::from_micros(
+                        row.get::<_, Option<i64>>("first_failed_at")?.unwrap_or_default(),
+                    ),
                 });
             }
             Ok(waiting)
@@ -241,12 +243,12 @@ pub(crate) fn failures(transaction: &Transaction<'_>, id: &TaskId) -> Result<Vec
     let mut failures = Vec::new();
     while let Some(row) = rows.next()? {
         failures.push(AttemptError {
-            at: Timestamp::from_micros(row.get(0)?),
-            attempt: row.get(1)?,
-            worker: name(row, 2, WorkerId::new)?,
-            kind: word(&row.get::<_, String>(3)?)?,
-            message: row.get(4)?,
-            error_kind: row.get::<_, Option<String>>(5)?.and_then(|kind| ErrorKind::new(kind).ok()),
+            at: Timestamp::from_micros(row.get("at")?),
+            attempt: row.get("attempt")?,
+            worker: name(row, "worker", WorkerId::new)?,
+            kind: word(&row.get::<_, String>("kind")?)?,
+            message: row.get("message")?,
+            error_kind: row.get::<_, Option<String>>("error_kind")?.and_then(|kind| ErrorKind::new(kind).ok()),
         });
     }
     Ok(failures)
@@ -303,45 +305,45 @@ pub(crate) fn latest(transaction: &Transaction<'_>, id: &TaskId) -> Result<Optio
     let mut statement = transaction.prepare_cached(sql::LATEST_LETTER)?;
     let mut rows = statement.query([id.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(Letter { summary: summary(row)?, dead: read_copy(row, 16)? }))
+    Ok(Some(Letter { summary: summary(row)?, dead: read_copy(row)? }))
 }
 
-/// Reads a copy from a column.
-pub(crate) fn read_copy(row: &Row<'_>, column: usize) -> Result<DeadTask> {
-    let bytes = row.get_ref(column)?.as_blob().map_err(|error| corrupt("a letter", error))?;
+/// Reads the copy of a row.
+pub(crate) fn read_copy(row: &Row<'_>) -> Result<DeadTask> {
+    let bytes = row.get_ref("copy")?.as_blob().map_err(|error| corrupt("a letter", error))?;
     rmp_serde::from_slice(bytes).map_err(|error| corrupt("a letter", error))
 }
 
 fn summary(row: &Row<'_>) -> Result<Summary> {
     let time = |micros: Option<i64>| micros.map(Timestamp::from_micros);
     Ok(Summary {
-        key: row.get(0)?,
-        id: name(row, 1, TaskId::new)?,
-        revision: row.get::<_, i64>(2)?.unsigned_abs(),
-        queue: name(row, 3, QueueName::new)?,
-        name: name(row, 4, TaskName::new)?,
-        version: row.get(5)?,
-        status: word(&row.get::<_, String>(6)?)?,
-        failed_at: Timestamp::from_micros(row.get(7)?),
-        attempt: row.get(8)?,
+        key: row.get("key")?,
+        id: name(row, "id", TaskId::new)?,
+        revision: row.get::<_, i64>("revision")?.unsigned_abs(),
+        queue: name(row, "queue", QueueName::new)?,
+        name: name(row, "name", TaskName::new)?,
+        version: row.get("version")?,
+        status: word(&row.get::<_, String>("status")?)?,
+        failed_at: Timestamp::from_micros(row.get("failed_at")?),
+        attempt: row.get("attempt")?,
         worker: row
-            .get::<_, Option<String>>(9)?
+            .get::<_, Option<String>>("worker")?
             .map(WorkerId::new)
             .transpose()
             .map_err(|error| corrupt("a worker", error))?,
-        kind: row.get::<_, Option<String>>(10)?.map(|kind| word(&kind)).transpose()?,
-        error: row.get(11)?,
-        fingerprint: row.get(12)?,
-        state: word(&row.get::<_, String>(13)?)?,
-        resubmitted_at: time(row.get(14)?),
-        operation: row.get(15)?,
+        kind: row.get::<_, Option<String>>("kind")?.map(|kind| word(&kind)).transpose()?,
+        error: row.get("error")?,
+        fingerprint: row.get("fingerprint")?,
+        state: word(&row.get::<_, String>("state")?)?,
+        resubmitted_at: time(row.get("resubmitted_at")?),
+        operation: row.get("operation")?,
     })
 }
 
 /// Reads a name from a column.
 pub(crate) fn name<T, E: std::fmt::Display>(
     row: &Row<'_>,
-    column: usize,
+    column: &str,
     new: impl FnOnce(String) -> Result<T, E>,
 ) -> Result<T> {
     new(row.get(column)?).map_err(|error| corrupt("a name", error))

@@ -113,7 +113,7 @@ impl Archive {
             if let Some(key) = &new.key {
                 let known: Option<(String, i64)> = transaction
                     .prepare_cached(sql::FIND_BY_KEY)?
-                    .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .query_row([key], |row| Ok((row.get("id")?, row.get("digest")?)))
                     .optional()?;
                 match known {
                     Some((id, digest)) if digest == new.digest.cast_signed() => return required(transaction, &id),
@@ -156,7 +156,11 @@ impl Archive {
             let mut rows = statement.query([])?;
             let mut running = Vec::new();
             while let Some(row) = rows.next()? {
-                running.push(RunningOperation { id: row.get(0)?, request: row.get(1)?, is_cancelled: row.get(2)? });
+                running.push(RunningOperation {
+                    id: row.get("id")?,
+                    request: row.get("request")?,
+                    is_cancelled: row.get("is_cancelled")?,
+                });
             }
             Ok(running)
         })
@@ -207,11 +211,11 @@ impl Archive {
             let mut rows = statement.query((operation, sql::count(limit)))?;
             let mut items = Vec::new();
             while let Some(row) = rows.next()? {
-                let outcome: Option<String> = row.get(1)?;
+                let outcome: Option<String> = row.get("outcome")?;
                 items.push(Item {
-                    task: name(row, 0, TaskId::new)?,
+                    task: name(row, "task", TaskId::new)?,
                     outcome: outcome.map(|outcome| word(&outcome)).transpose()?,
-                    detail: row.get(2)?,
+                    detail: row.get("detail")?,
                 });
             }
             Ok(items)
@@ -229,11 +233,11 @@ impl Archive {
             let mut pending: Vec<(i64, DeadTask)> = Vec::new();
             let mut seen = std::collections::HashSet::new();
             while let Some(row) = rows.next()? {
-                let copy = read_copy(row, 1)?;
+                let copy = read_copy(row)?;
                 if !seen.insert(copy.task.id.clone()) {
                     break;
                 }
-                pending.push((row.get(0)?, copy));
+                pending.push((row.get("place")?, copy));
             }
             Ok(pending)
         })
@@ -275,9 +279,9 @@ impl Archive {
             let mut rows = statement.query((operation, from, sql::count(limit)))?;
             let (mut keys, mut next) = (Vec::new(), from);
             while let Some(row) = rows.next()? {
-                next = row.get::<_, i64>(0)? + 1;
-                let revision = row.get::<_, i64>(2)?.unsigned_abs();
-                keys.push(DeadKey { id: name(row, 1, TaskId::new)?, revision });
+                next = row.get::<_, i64>("place")? + 1;
+                let revision = row.get::<_, i64>("revision")?.unsigned_abs();
+                keys.push(DeadKey { id: name(row, "task", TaskId::new)?, revision });
             }
             Ok((keys, next))
         })
@@ -330,23 +334,23 @@ fn find(transaction: &Transaction<'_>, id: &str) -> Result<Option<Operation>> {
 }
 
 fn read_operation(transaction: &Transaction<'_>, row: &Row<'_>) -> Result<Operation> {
-    let id: String = row.get(0)?;
+    let id: String = row.get("id")?;
     let mut statement = transaction.prepare_cached(sql::OUTCOMES)?;
     let mut rows = statement.query([&id])?;
     let (mut pending, mut outcomes) = (0, BTreeMap::new());
     while let Some(counted) = rows.next()? {
-        let count = counted.get::<_, i64>(1)?.unsigned_abs();
-        match counted.get::<_, Option<String>>(0)? {
+        let count = counted.get::<_, i64>("items")?.unsigned_abs();
+        match counted.get::<_, Option<String>>("outcome")? {
             None => pending = count,
             Some(outcome) => drop(outcomes.insert(word(&outcome)?, count)),
         }
     }
     Ok(Operation {
         id,
-        request: row.get(1)?,
-        created_at: Timestamp::from_micros(row.get(2)?),
-        finished_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_micros),
-        cancelled_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_micros),
+        request: row.get("request")?,
+        created_at: Timestamp::from_micros(row.get("created_at")?),
+        finished_at: row.get::<_, Option<i64>>("finished_at")?.map(Timestamp::from_micros),
+        cancelled_at: row.get::<_, Option<i64>>("cancelled_at")?.map(Timestamp::from_micros),
         pending,
         outcomes,
     })

@@ -64,7 +64,7 @@ mod tests {
             let mut rows = statement.raw_query();
             let mut steps = String::new();
             while let Some(row) = rows.next().unwrap() {
-                steps.push_str(&row.get::<_, String>(3).unwrap());
+                steps.push_str(&row.get::<_, String>("detail").unwrap());
                 steps.push(';');
             }
             steps

@@ -69,21 +69,21 @@ impl LetterReader {
         let mut rows = statement.query((after.unwrap_or(i64::MIN), limit))?;
         let (mut letters, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()?.filter(|_| bytes < PAGE_BYTES) {
-            bytes += row.get_ref(5)?.as_blob().map_or(0, <[u8]>::len);
-            let dead = read_copy(row, 5)?;
+            bytes += row.get_ref("copy")?.as_blob().map_or(0, <[u8]>::len);
+            let dead = read_copy(row)?;
             let mut history = Vec::new();
-            if row.get(4)? {
+            if row.get("is_latest")? {
                 history = failures(&transaction, &dead.task.id)?;
                 history.retain(|failure| !dead.task.errors.contains(failure));
             }
             let letter = WholeLetter {
                 dead,
-                state: word(&row.get::<_, String>(1)?)?,
-                resubmitted_at: row.get::<_, Option<i64>>(2)?.map(Timestamp::from_micros),
-                operation: row.get(3)?,
+                state: word(&row.get::<_, String>("state")?)?,
+                resubmitted_at: row.get::<_, Option<i64>>("resubmitted_at")?.map(Timestamp::from_micros),
+                operation: row.get("operation")?,
                 history,
             };
-            letters.push((row.get(0)?, letter));
+            letters.push((row.get("key")?, letter));
         }
         Ok(letters)
     }

@@ -13,7 +13,8 @@ SELECT count(*) FROM letter WHERE MATCHING
 
 -- groups: letters that match, counted by queue, task, version and error; the largest groups first.
 -- :limit; and those of matching.sql
-SELECT queue, name, version, fingerprint, count(*), min(failed_at), max(failed_at), max(error)
+SELECT queue, name, version, fingerprint, count(*) AS letters, min(failed_at) AS first_seen, max(failed_at) AS last_seen,
+       max(error) AS example
 FROM letter
 WHERE MATCHING
 GROUP BY queue, name, version, fingerprint

@@ -31,7 +31,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING
 
 -- count_of_task: the number of letters of a task, and how many of them a deletion takes: none that is being sent again.
 -- ?1 id
-SELECT count(*), count(*) FILTER (WHERE state <> 'resubmitting') FROM letter WHERE id = ?1
+SELECT count(*) AS letters, count(*) FILTER (WHERE state <> 'resubmitting') AS deletable FROM letter WHERE id = ?1
 
 -- delete_of_task: deletes a task's letters; none that is being sent again.
 -- ?1 id
@@ -69,7 +69,8 @@ LIMIT ?3
 -- whole_letters: the next letters in the order of arrival, whole, and whether each is the latest of its task.
 -- ?1 continue after this key  ?2 limit
 SELECT key, state, resubmitted_at, operation,
-       NOT EXISTS (SELECT 1 FROM letter AS later WHERE later.id = letter.id AND later.revision > letter.revision),
+       NOT EXISTS (SELECT 1 FROM letter AS later WHERE later.id = letter.id AND later.revision > letter.revision)
+           AS is_latest,
        copy
 FROM letter
 WHERE key > ?1
@@ -79,7 +80,7 @@ LIMIT ?2
 -- waiting: the number of dead letters of each queue and task, and when the first of them failed.
 SELECT queue, name, letters,
        (SELECT min(failed_at) FROM letter INDEXED BY letter_waiting
-        WHERE letter.queue = tally.queue AND letter.name = tally.name AND state = 'dead')
+        WHERE letter.queue = tally.queue AND letter.name = tally.name AND state = 'dead') AS first_failed_at
 FROM tally
 WHERE state = 'dead' AND letters > 0
 ORDER BY queue, name

@@ -30,7 +30,7 @@ LIMIT ?4
 SELECT max(id) FROM operation
 
 -- running_operations: operations that are not finished, the oldest first.
-SELECT id, request, cancelled_at IS NOT NULL FROM operation WHERE finished_at IS NULL ORDER BY created_at
+SELECT id, request, cancelled_at IS NOT NULL AS is_cancelled FROM operation WHERE finished_at IS NULL ORDER BY created_at
 
 -- items: the first items of an operation.
 -- ?1 operation  ?2 limit
@@ -51,7 +51,7 @@ WHERE key IN (SELECT letter FROM item WHERE operation = ?1 AND outcome IS NULL)
 
 -- outcomes: the number of items of an operation per result; NULL is not sent yet.
 -- ?1 operation
-SELECT outcome, count(*) FROM item WHERE operation = ?1 GROUP BY outcome
+SELECT outcome, count(*) AS items FROM item WHERE operation = ?1 GROUP BY outcome
 
 -- settle_item: notes the result of an item. Returns the item's letter.
 -- ?1 operation  ?2 place  ?3 outcome  ?4 detail

@@ -99,10 +99,10 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut last = after;
     while let Some(found) = rows.next().or_store()? {
-        let (key, id): (i64, String) = (found.get(0).or_store()?, found.get(1).or_store()?);
+        let (key, id): (i64, String) = (found.get("key").or_store()?, found.get("id").or_store()?);
         look.looked_at += 1;
         last = key;
-        if view.queue_name(found.get(2).or_store()?).is_err() {
+        if view.queue_name(found.get("queue").or_store()?).is_err() {
             look.note(Flaw::QueueUnknown, id, "its queue does not exist", None);
             continue;
         }
@@ -111,10 +111,10 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
         if let Err(error) = read {
             look.note(Flaw::Unreadable, &id, error.to_string(), None);
         }
-        if found.get(3).or_store()? {
+        if found.get("lacks_parameters").or_store()? {
             look.note(Flaw::ParametersLost, &id, "its parameters are gone", None);
         }
-        if found.get(4).or_store()?
+        if found.get("waits").or_store()?
             && let Some((detail, can_be_mended)) = inspect::find_flaw(view, key)?
         {
             look.note(Flaw::Unplaced, id, detail, can_be_mended.then_some(Mend::Signal(key)));
@@ -133,9 +133,9 @@ fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Loo
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut last = after;
     while let Some(found) = rows.next().or_store()? {
-        last = found.get(0).or_store()?;
+        last = found.get("subject").or_store()?;
         look.looked_at += 1;
-        if !found.get::<_, bool>(1).or_store()? {
+        if !found.get::<_, bool>("may_stay").or_store()? {
             let detail = match table {
                 "holder" => "a task that is over holds the results of its predecessors",
                 "held_result" => "no task holds this result",
@@ -173,7 +173,9 @@ fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look>
 /// Statuses of a queue with a wrong tally: `(status, tallied, found)`.
 fn miscounted(view: &View<'_>, queue: i64) -> Result<Vec<(u8, i64, i64)>> {
     let mut statement = view.prepare(sql::AUDIT_COUNTS)?;
-    let rows = statement.query_map([queue], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).or_store()?;
+    let rows = statement
+        .query_map([queue], |row| Ok((row.get("status")?, row.get("tallied")?, row.get("found")?)))
+        .or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()
 }
 
@@ -214,7 +216,7 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
         look.note(Flaw::Misplaced, name.as_str(), detail, Some(Mend::LookForDue(queue)));
     }
     if view.catalog.limited.get(&queue).is_some_and(|config| config.max_bytes.is_some()) {
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get("counted")?, row.get("sum")?, row.get("wrong")?));
         let (counted, sum, wrong): (i64, i64, i64) =
             view.prepare(sql::AUDIT_BYTES)?.query_row([queue], read).or_store()?;
         if counted != sum || wrong != 0 {

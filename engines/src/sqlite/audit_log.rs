@@ -40,11 +40,11 @@ pub(super) fn read(view: &View<'_>, after: u64, limit: usize) -> Result<LoggedCh
     while let Some(row) = rows.next().or_store()? {
         let mut columns = Columns::of(row);
         let change = LoggedChange {
-            number: columns.take::<i64>()?.unsigned_abs(),
-            id: columns.name(ChangeId::new)?,
-            begun_at: columns.time()?,
-            record: columns.take()?,
-            outcome: columns.take()?,
+            number: columns.take::<i64>("number")?.unsigned_abs(),
+            id: columns.name("id", ChangeId::new)?,
+            begun_at: columns.time("begun_at")?,
+            record: columns.take("record")?,
+            outcome: columns.take("outcome")?,
         };
         bytes += change.record.len() + change.outcome.as_ref().map_or(0, String::len);
         if !changes.is_empty() && bytes > LOGGED_CHANGES_BYTES {

@@ -96,9 +96,11 @@ fn dump_one(view: &View<'_>, id: &TaskId) -> Result<Option<StoredTask>> {
     // Another transaction may have deleted it since.
     let Some(found) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(found);
-    let (_, fingerprint, position) = (columns.take::<i64>()?, columns.take()?, columns.take::<i64>()?.unsigned_abs());
-    let (has_key, until) = (columns.take()?, columns.take::<Option<i64>>()?.map(Timestamp::from_micros));
-    let became = columns.take::<Option<String>>()?.zip(columns.take::<Option<[u8; 16]>>()?);
+    let (_, fingerprint, position) =
+        (columns.take::<i64>("key")?, columns.take("fingerprint")?, columns.take::<i64>("position")?.unsigned_abs());
+    let (has_key, until) =
+        (columns.take("has_key")?, columns.take::<Option<i64>>("until")?.map(Timestamp::from_micros));
+    let became = columns.take::<Option<String>>("last_id")?.zip(columns.take::<Option<[u8; 16]>>("last_fingerprint")?);
     let became = became.map(|(id, fingerprint)| {
         let id = TaskId::new(id).map_err(|error| corrupt("a unique key", error))?;
         Ok::<_, Error>(Submission { id, fingerprint: u128::from_be_bytes(fingerprint) })
@@ -112,7 +114,11 @@ fn dump_one(view: &View<'_>, id: &TaskId) -> Result<Option<StoredTask>> {
 
 /// The fingerprint of the submission that has an id, be its task stored or remembered.
 fn known(step: &Step<'_>, id: &TaskId) -> Result<Option<u128>> {
-    let found = step.prepare(sql::FIND_SUBMISSION)?.query_row([id.as_str()], |row| row.get(3)).optional().or_store()?;
+    let found = step
+        .prepare(sql::FIND_SUBMISSION)?
+        .query_row([id.as_str()], |row| row.get("fingerprint"))
+        .optional()
+        .or_store()?;
     match found {
         Some(fingerprint) => Ok(Some(u128::from_be_bytes(fingerprint))),
         None => Ok(tombstones::find(step.conn, id, step.now)?.map(|tombstone| tombstone.fingerprint)),

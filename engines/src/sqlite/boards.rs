@@ -142,9 +142,9 @@ fn boards(view: &View<'_>, after: &str, limit: usize) -> Result<Vec<BoardCount>>
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut boards = Vec::new();
     while let Some(found) = rows.next().or_store()? {
-        let name: String = found.get(0).or_store()?;
+        let name: String = found.get("name").or_store()?;
         let board = BoardName::new(name).map_err(|error| corrupt("the name of a board", error))?;
-        let (revision, tasks): (i64, i64) = (found.get(1).or_store()?, found.get(2).or_store()?);
+        let (revision, tasks): (i64, i64) = (found.get("revision").or_store()?, found.get("tasks").or_store()?);
         boards.push(BoardCount { board, revision: revision.unsigned_abs(), tasks: u64::try_from(tasks).unwrap_or(0) });
     }
     Ok(boards)
@@ -153,8 +153,9 @@ fn boards(view: &View<'_>, after: &str, limit: usize) -> Result<Vec<BoardCount>>
 fn groups(conn: &Connection, board: &BoardName, from: &str, limit: usize) -> Result<Vec<GroupCount>> {
     let Some(board) = find_board(conn, board)? else { return Ok(Vec::new()) };
     let mut statement = conn.prepare_cached(sql::LIST_BOARD_GROUPS).or_store()?;
-    let read =
-        |row: &rusqlite::Row<'_>| Ok(GroupCount { group: row.get(0)?, tasks: row.get::<_, i64>(1)?.unsigned_abs() });
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(GroupCount { group: row.get("name")?, tasks: row.get::<_, i64>("tasks")?.unsigned_abs() })
+    };
     let rows = statement.query_map((board.key, from, sql::count(limit)), read).or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()
 }

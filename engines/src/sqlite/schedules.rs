@@ -59,7 +59,10 @@ fn revision_of(step: &Step<'_>, name: &ScheduleName) -> Result<Option<u64>> {
 /// A schedule.
 pub(super) fn find(conn: &Connection, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
     let mut statement = conn.prepare_cached(sql::FIND_SCHEDULE).or_store()?;
-    let found = statement.query_row([name.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional().or_store()?;
+    let found = statement
+        .query_row([name.as_str()], |row| Ok((row.get("entry")?, row.get("revision")?)))
+        .optional()
+        .or_store()?;
     found.map(|(text, revision): (String, i64)| read(&text, revision)).transpose()
 }
 
@@ -74,7 +77,7 @@ pub(super) fn list(view: &View<'_>, after: Option<&ScheduleName>, limit: usize) 
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut found = Vec::new();
     while let Some(row) = rows.next().or_store()? {
-        found.push(read(&row.get::<_, String>(0).or_store()?, row.get(1).or_store()?)?);
+        found.push(read(&row.get::<_, String>("entry").or_store()?, row.get("revision").or_store()?)?);
     }
     Ok(found)
 }
@@ -95,12 +98,12 @@ pub(super) fn due(view: &View<'_>, limit: usize) -> Result<DueSchedules> {
     let mut rows = statement.query([sql::count(limit + 1)]).or_store()?;
     let mut found = DueSchedules { now: view.now, due: Vec::new(), next_at: None };
     while let Some(row) = rows.next().or_store()? {
-        let at = Timestamp::from_micros(row.get(2).or_store()?);
+        let at = Timestamp::from_micros(row.get("next_at").or_store()?);
         if at > view.now || found.due.len() == limit {
             found.next_at = Some(at);
             break;
         }
-        found.due.push(read(&row.get::<_, String>(0).or_store()?, row.get(1).or_store()?)?);
+        found.due.push(read(&row.get::<_, String>("entry").or_store()?, row.get("revision").or_store()?)?);
     }
     Ok(found)
 }
@@ -191,6 +194,6 @@ pub(super) fn fire(step: &mut Step<'_>, prepared: &Prepared) -> Result<Fired> {
 /// Whether a task is stored and not over.
 fn is_live(step: &Step<'_>, id: &TaskId) -> Result<bool> {
     let mut statement = step.prepare(sql::FIND_SUBMISSION)?;
-    let code: Option<u8> = statement.query_row([id.as_str()], |row| row.get(2)).optional().or_store()?;
+    let code: Option<u8> = statement.query_row([id.as_str()], |row| row.get("status")).optional().or_store()?;
     Ok(code.map(row::status).transpose()?.is_some_and(|status| !status.is_finished()))
 }

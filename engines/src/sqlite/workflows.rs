@@ -92,7 +92,8 @@ fn read(text: &str, revision: i64) -> Result<StoredRun> {
 /// A run.
 pub(super) fn find(conn: &Connection, id: &WorkflowId) -> Result<Option<StoredRun>> {
     let mut statement = conn.prepare_cached(sql::FIND_WORKFLOW).or_store()?;
-    let found = statement.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional().or_store()?;
+    let found =
+        statement.query_row([id.as_str()], |row| Ok((row.get("run")?, row.get("revision")?))).optional().or_store()?;
     found.map(|(text, revision): (String, i64)| read(&text, revision)).transpose()
 }
 
@@ -120,7 +121,7 @@ pub(super) fn list(conn: &Connection, query: &RunQuery) -> Result<Vec<StoredRun>
     };
     let mut found = Vec::new();
     while let Some(row) = rows.next().or_store()? {
-        found.push(read(&row.get::<_, String>(0).or_store()?, row.get(1).or_store()?)?);
+        found.push(read(&row.get::<_, String>("run").or_store()?, row.get("revision").or_store()?)?);
     }
     Ok(found)
 }
@@ -150,12 +151,12 @@ pub(super) fn due(view: &View<'_>, limit: usize) -> Result<DueRuns> {
     let mut rows = statement.query([sql::count(limit + 1)]).or_store()?;
     let mut found = DueRuns { now: view.now, due: Vec::new(), next_at: None };
     while let Some(row) = rows.next().or_store()? {
-        let at = Timestamp::from_micros(row.get(2).or_store()?);
+        let at = Timestamp::from_micros(row.get("next_at").or_store()?);
         if at > view.now || found.due.len() == limit {
             found.next_at = Some(at);
             break;
         }
-        found.due.push(read(&row.get::<_, String>(0).or_store()?, row.get(1).or_store()?)?);
+        found.due.push(read(&row.get::<_, String>("run").or_store()?, row.get("revision").or_store()?)?);
     }
     Ok(found)
 }
@@ -166,9 +167,9 @@ pub(super) fn count(conn: &Connection) -> Result<RunCounts> {
     let mut rows = statement.query([]).or_store()?;
     let mut counts = RunCounts::default();
     while let Some(row) = rows.next().or_store()? {
-        let state: u8 = row.get(0).or_store()?;
+        let state: u8 = row.get("state").or_store()?;
         if let Some(count) = counts.get_mut(usize::from(state)) {
-            *count = row.get::<_, i64>(1).or_store()?.unsigned_abs();
+            *count = row.get::<_, i64>("runs").or_store()?.unsigned_abs();
         }
     }
     Ok(counts)

@@ -169,6 +169,44 @@ fn what_may_open_files_is_there() {
     }
 }
 
+/// Whether a line reads a column of a row by its number. The only column of a statement has the number 0.
+fn reads_by_number(line: &str) -> bool {
+    [".get(", ".get_ref(", ".get::<"].iter().flat_map(|call| line.match_indices(call)).any(|(at, call)| {
+        let rest = &line[at + call.len()..];
+        let argument =
+            if call.ends_with('<') { rest.split_once(">(").map_or("", |(_, argument)| argument) } else { rest };
+        argument.split_once(')').is_some_and(|(number, _)| number.parse::<u16>().is_ok_and(|number| number > 0))
+    })
+}
+
+#[test]
+fn columns_are_read_by_their_names() {
+    let mut complaints = Complaints::default();
+    let is_of_sqlite = |source: &&Source| {
+        ["engines/src/sqlite/", "archive/src/", "sqlite-file/src/"].iter().any(|room| source.path.starts_with(room))
+    };
+    for source in files(&[".rs"]).iter().filter(is_of_sqlite) {
+        for (number, _) in source.code().filter(|(_, line)| reads_by_number(line)) {
+            complaints.add(
+                format!("{}:{number}", source.path),
+                "reads a column by its number: name it, in the statement as well, or take its place from \
+                 jobbers_sqlite_file::columns",
+            );
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn a_column_that_is_read_by_its_number_is_found() {
+    for line in ["let at = row.get(2)?;", "row.get::<_, Option<i64>>(13)?", "row.get_ref(5)?.as_blob()"] {
+        assert!(reads_by_number(line), "{line}");
+    }
+    for line in ["row.get(0)?", "row.get(\"key\")?", "row.get(queue)?", "found.get(limit.wrapping_sub(1))"] {
+        assert!(!reads_by_number(line), "{line}");
+    }
+}
+
 /// Where the manager may read a whole body: both leave the threads that serve other requests when it is long.
 const MAY_DECODE: &[&str] = &["manager/src/handlers/extract.rs", "manager/src/api/tasks/submit.rs"];
 

@@ -23,16 +23,16 @@ pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut last = after;
     while let Some(found) = rows.next().or_store()? {
-        last = found.get(0).or_store()?;
+        last = found.get("key").or_store()?;
         look.looked_at += 1;
-        let (revision, board): (i64, i64) = (found.get(1).or_store()?, found.get(2).or_store()?);
-        let Some(name) = found.get::<_, Option<String>>(3).or_store()? else {
+        let (revision, board): (i64, i64) = (found.get("revision").or_store()?, found.get("board").or_store()?);
+        let Some(name) = found.get::<_, Option<String>>("name").or_store()? else {
             let detail = "it belongs to a board that does not exist";
             look.note(Flaw::Unreadable, format!("board_task {last}"), detail, None);
             continue;
         };
         let subject = format!("board {name}, task {revision}");
-        let labels: Option<String> = found.get(4).or_store()?;
+        let labels: Option<String> = found.get("labels").or_store()?;
         match labels.as_deref().map_or_else(|| Ok(BTreeMap::new()), read_labels) {
             Err(error) => look.note(Flaw::Unreadable, subject.clone(), error.to_string(), None),
             Ok(labels) if labels != indexed_labels(view, last, board)? => {
@@ -41,7 +41,7 @@ pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
             }
             Ok(_) => {}
         }
-        if !found.get::<_, bool>(5).or_store()? {
+        if !found.get::<_, bool>("has_group").or_store()? {
             let detail = "its group is not among the groups of its board";
             look.note(Flaw::Miscounted, subject, detail, Some(Mend::CountBoard(board)));
         }
@@ -54,7 +54,7 @@ pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
 /// The labels by which selections find a task.
 fn indexed_labels(view: &View<'_>, task: i64, board: i64) -> Result<BTreeMap<String, String>> {
     let mut statement = view.prepare(sql::BOARD_LABELS_OF_TASK)?;
-    let rows = statement.query_map((task, board), |row| Ok((row.get(0)?, row.get(1)?))).or_store()?;
+    let rows = statement.query_map((task, board), |row| Ok((row.get("label")?, row.get("value")?))).or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()
 }
 
@@ -62,8 +62,16 @@ fn indexed_labels(view: &View<'_>, task: i64, board: i64) -> Result<BTreeMap<Str
 pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
     type Counts = (i64, String, i64, i64, i64, i64);
     let mut statement = view.prepare(sql::AUDIT_BOARD)?;
-    let read =
-        |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?));
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok((
+            row.get("key")?,
+            row.get("name")?,
+            row.get("revision")?,
+            row.get("counted")?,
+            row.get("found")?,
+            row.get("highest")?,
+        ))
+    };
     let found: Option<Counts> = statement.query_row([after], read).optional().or_store()?;
     let Some((board, name, revision, counted, there, highest)) = found else { return Ok(Look::default()) };
     let mut look = Look::default();
@@ -80,8 +88,8 @@ pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
     let mut statement = view.prepare(sql::AUDIT_BOARD_GROUPS)?;
     let mut rows = statement.query((board, sql::count(MOST_GROUPS))).or_store()?;
     while let Some(found) = rows.next().or_store()? {
-        let (group, tasks): (String, i64) = (found.get(0).or_store()?, found.get(1).or_store()?);
-        let there: i64 = found.get(2).or_store()?;
+        let (group, tasks): (String, i64) = (found.get("name").or_store()?, found.get("tasks").or_store()?);
+        let there: i64 = found.get("found").or_store()?;
         note(format!("{tasks} tasks are counted in group {group:?} and {there} are there"));
     }
     Ok(look)
@@ -90,7 +98,7 @@ pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
 /// Has selections find a task by its labels.
 pub(crate) fn relabel(step: &Step<'_>, task: i64) -> Result<()> {
     let mut statement = step.prepare(sql::LABELS_OF_BOARD_TASK)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("board")?, row.get("labels")?));
     let found: Option<(i64, Option<String>)> = statement.query_row([task], read).optional().or_store()?;
     let Some((board, labels)) = found else { return Ok(()) };
     step.prepare(sql::DELETE_BOARD_LABELS)?.execute([task]).or_store()?;

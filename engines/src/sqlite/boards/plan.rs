@@ -32,12 +32,12 @@ pub(super) struct Stored {
 impl Stored {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            key: row.get(0)?,
-            revision: row.get(1)?,
-            group: row.get(2)?,
-            at: BoardTime(row.get(3)?),
-            owner: row.get(4)?,
-            has_labels: row.get(5)?,
+            key: row.get("key")?,
+            revision: row.get("revision")?,
+            group: row.get("group_name")?,
+            at: BoardTime(row.get("at")?),
+            owner: row.get("owner")?,
+            has_labels: row.get("has_labels")?,
         })
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Board {
 /// A board, if something was committed to it.
 pub(super) fn find_board(conn: &Connection, name: &BoardName) -> Result<Option<Board>> {
     let mut statement = conn.prepare_cached(sql::FIND_BOARD).or_store()?;
-    let read = |row: &Row<'_>| Ok(Board { key: row.get(0)?, revision: row.get(1)? });
+    let read = |row: &Row<'_>| Ok(Board { key: row.get("key")?, revision: row.get("revision")? });
     statement.query_row([name.as_str()], read).optional().or_store()
 }
 
@@ -42,22 +42,22 @@ pub(super) fn get(conn: &Connection, board: i64, revision: u64) -> Result<Option
     let Some(revision) = stored_revision(revision) else { return Ok(None) };
     let mut statement = conn.prepare_cached(sql::GET_BOARD_TASK).or_store()?;
     let mut rows = statement.query((board, revision)).or_store()?;
-    rows.next().or_store()?.map(|row| Ok((row.get(0).or_store()?, task(row)?))).transpose()
+    rows.next().or_store()?.map(|row| Ok((row.get("key").or_store()?, task(row)?))).transpose()
 }
 
 /// A task, from the columns of `get_board_task`.
 pub(super) fn task(row: &Row<'_>) -> Result<BoardTask> {
-    let labels: Option<String> = row.get(5).or_store()?;
+    let labels: Option<String> = row.get("labels").or_store()?;
     Ok(BoardTask {
-        revision: row.get::<_, i64>(1).or_store()?.unsigned_abs(),
-        group: row.get(2).or_store()?,
-        at: BoardTime(row.get(3).or_store()?),
-        owner: row.get(4).or_store()?,
+        revision: row.get::<_, i64>("revision").or_store()?.unsigned_abs(),
+        group: row.get("group_name").or_store()?,
+        at: BoardTime(row.get("at").or_store()?),
+        owner: row.get("owner").or_store()?,
         content: Content {
-            data: Bytes::from(row.get::<_, Vec<u8>>(8).or_store()?),
-            data_type: row.get(6).or_store()?,
+            data: Bytes::from(row.get::<_, Vec<u8>>("data").or_store()?),
+            data_type: row.get("data_type").or_store()?,
             labels: labels.as_deref().map_or_else(|| Ok(BTreeMap::new()), read_labels)?,
-            error: row.get(7).or_store()?,
+            error: row.get("error").or_store()?,
         },
     })
 }

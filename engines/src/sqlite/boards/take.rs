@@ -67,6 +67,6 @@ fn find(conn: &Connection, take: &Take, clock: BoardTime) -> Result<(TakeAnswer,
 fn earliest(conn: &Connection, board: Board, take: &Take) -> Result<Vec<(u64, BoardTime)>> {
     let mut statement = conn.prepare_cached(sql::NEXT_BOARD_TASKS).or_store()?;
     let choice = (board.key, &take.group, sql::count(take.order.choice()));
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?.unsigned_abs(), BoardTime(row.get(1)?)));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>("revision")?.unsigned_abs(), BoardTime(row.get("at")?)));
     statement.query_map(choice, read).or_store()?.collect::<rusqlite::Result<_>>().or_store()
 }

@@ -108,7 +108,7 @@ pub(crate) fn next_due(step: &Step<'_>, queue: i64, refuses: bool) -> Result<Opt
     let mut next = step.prepare(sql::NEXT_GATE_DUE)?;
     for _ in 0..MAX_GATES {
         let found: Option<(String, i64)> =
-            next.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?))).optional().or_store()?;
+            next.query_row([queue], |row| Ok((row.get("gate")?, row.get("due")?))).optional().or_store()?;
         let Some((gate, due)) = found else { return Ok(None) };
         if exists(step.conn, sql::IS_AWAITED, (queue, &gate))? {
             return Ok(Some(Timestamp::from_micros(due).since(step.now)));
@@ -264,7 +264,7 @@ impl Gates {
         let mut rows = statement.query((self.queue, sql::count(limit), sql::count(past))).or_store()?;
         let mut front = Vec::new();
         while let Some(row) = rows.next().or_store()? {
-            let (key, fields) = (row.get(0).or_store()?, GateFields::read(row, OF_NEXT).or_store()?);
+            let (key, fields) = (row.get("key").or_store()?, GateFields::read(row, OF_NEXT).or_store()?);
             front.push((key, fields, is_late(row, EXPIRY_OF_NEXT, step.now)?));
         }
         Ok(front)

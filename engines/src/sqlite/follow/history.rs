@@ -102,9 +102,10 @@ pub(crate) fn read(view: &View<'_>, queues: &[QueueName], by: Grain) -> Result<H
 fn slots_of(view: &View<'_>, queue: i64, by: Grain) -> Result<Vec<Slot>> {
     let (first, last) = (by.first_kept(view.now), by.number_at(view.now));
     let read = |row: &Row<'_>| {
-        let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
-        let counts = [count(1)?, count(2)?, count(3)?, count(4)?, count(5)?, count(6)?];
-        let number: i64 = row.get(0)?;
+        let count = |column: &str| row.get::<_, i64>(column).map(i64::unsigned_abs);
+        let (accepted, started, completed) = (count("accepted")?, count("started")?, count("completed")?);
+        let counts = [accepted, started, completed, count("failed")?, count("other")?, count("retried")?];
+        let number: i64 = row.get("number")?;
         Ok((number, Slot { counts: Counts::from_array(counts), ..Slot::empty(by.begin_of(number)) }))
     };
     let mut statement = view.prepare(sql::READ_HISTORY)?;
@@ -114,8 +115,8 @@ fn slots_of(view: &View<'_>, queue: i64, by: Grain) -> Result<Vec<Slot>> {
         let mut statement = view.prepare(sql::READ_TIMES)?;
         let mut rows = statement.query((queue, first, last)).or_store()?;
         while let Some(row) = rows.next().or_store()? {
-            let (number, what): (i64, u8) = (row.get(0).or_store()?, row.get(1).or_store()?);
-            let (bucket, tasks): (u8, i64) = (row.get(2).or_store()?, row.get(3).or_store()?);
+            let (number, what): (i64, u8) = (row.get("number").or_store()?, row.get("what").or_store()?);
+            let (bucket, tasks): (u8, i64) = (row.get("bucket").or_store()?, row.get("tasks").or_store()?);
             let slot = slots.entry(number).or_insert_with(|| Slot::empty(by.begin_of(number)));
             let times = if what == WAITED { &mut slot.waited } else { &mut slot.ran };
             if let Some(sum) = times.0.get_mut(usize::from(bucket)) {

@@ -24,7 +24,7 @@ pub(crate) fn keep(step: &Step<'_>, id: &TaskId) -> Result<()> {
     let task = tasks::get(&view, id)?.ok_or_else(|| corrupt("the index of ids", id))?;
     let task = Task { dependencies: None, ..task };
     let fingerprint: [u8; 16] =
-        step.prepare(sql::FIND_SUBMISSION)?.query_row([id.as_str()], |row| row.get(3)).or_store()?;
+        step.prepare(sql::FIND_SUBMISSION)?.query_row([id.as_str()], |row| row.get("fingerprint")).or_store()?;
     let copy = DeadTask { task, fingerprint: u128::from_be_bytes(fingerprint) };
     let mut bytes = Vec::new();
     copy.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
@@ -39,8 +39,8 @@ pub(crate) fn letters(view: &View<'_>, after: u64, limit: usize) -> Result<Outbo
     let mut rows = statement.query((i64::try_from(after).unwrap_or(i64::MAX), sql::count(limit))).or_store()?;
     let (mut outbox, mut bytes) = (Outbox::default(), 0);
     while let Some(found) = rows.next().or_store()? {
-        let revision = found.get::<_, i64>(0).or_store()?.unsigned_abs();
-        let copy = found.get_ref(2).or_store()?.as_blob().map_err(|error| corrupt("a dead letter", error))?;
+        let revision = found.get::<_, i64>("revision").or_store()?.unsigned_abs();
+        let copy = found.get_ref("copy").or_store()?.as_blob().map_err(|error| corrupt("a dead letter", error))?;
         bytes += copy.len();
         if outbox.last.is_some() && bytes > DEAD_LETTERS_BYTES {
             break;
@@ -48,7 +48,7 @@ pub(crate) fn letters(view: &View<'_>, after: u64, limit: usize) -> Result<Outbo
         match rmp_serde::from_slice(copy) {
             Ok(copy) => outbox.copies.push(copy),
             Err(error) => {
-                let (id, why) = (found.get(1).or_store()?, error.to_string());
+                let (id, why) = (found.get("id").or_store()?, error.to_string());
                 outbox.unreadable.push(Unreadable { id, revision, why });
             }
         }

@@ -64,7 +64,7 @@ impl Losses {
 
 fn find_loss(step: &Step<'_>, worker: &WorkerId) -> Result<Option<WorkerLoss>> {
     let read = |row: &Row<'_>| {
-        let (at, suspects, leases): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (at, suspects, leases): (i64, i64, i64) = (row.get("at")?, row.get("suspects")?, row.get("leases")?);
         let (suspects, leases) = (suspects.unsigned_abs(), leases.unsigned_abs());
         Ok(WorkerLoss { at: Timestamp::from_micros(at), suspects, leases })
     };
@@ -76,10 +76,10 @@ fn count_leases(step: &Step<'_>) -> Result<HashMap<String, HeldLeases>> {
     let mut statement = step.prepare(sql::ALL_LEASES)?;
     let mut rows = statement.query([]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
-        let worker: String = row.get(0).or_store()?;
+        let worker: String = row.get("worker").or_store()?;
         let of_worker = held.entry(worker).or_default();
         of_worker.leases += 1;
-        of_worker.suspects += u64::from(row.get::<_, bool>(1).or_store()?);
+        of_worker.suspects += u64::from(row.get::<_, bool>("is_suspect").or_store()?);
     }
     Ok(held)
 }
@@ -90,8 +90,8 @@ pub(crate) fn held_by(step: &Step<'_>, worker: &WorkerId) -> Result<HeldSuspects
     let mut statement = step.prepare(sql::HELD_SUSPECTS)?;
     let mut rows = statement.query([worker.as_str()]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
-        let suspicion = Suspicion::new(row.get(0).or_store()?, row.get(1).or_store()?);
-        held.add(suspicion, Timestamp::from_micros(row.get(2).or_store()?));
+        let suspicion = Suspicion::new(row.get("losses").or_store()?, row.get("ran_s").or_store()?);
+        held.add(suspicion, Timestamp::from_micros(row.get("started_at").or_store()?));
     }
     Ok(held)
 }

@@ -65,7 +65,7 @@ pub(crate) struct Released {
 
 /// Lets up to `limit` predecessors of a task go, if the task is over.
 pub(crate) fn release_some(step: &Step<'_>, key: i64, limit: usize) -> Result<Released> {
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("first")?, row.get("last")?, row.get("is_any_kept")?));
     let held: Option<(i64, i64, bool)> =
         step.prepare(sql::HELD_PARENTS)?.query_row([key], read).optional().or_store()?;
     let Some((first, last, is_any_kept)) = held else { return Ok(Released::default()) };
@@ -97,7 +97,7 @@ fn ids_of(view: &View<'_>, id: &TaskId, held_only: bool) -> Result<Vec<TaskId>> 
     let mut rows = statement.query((id.as_str(), held_only)).or_store()?;
     let mut ids = Vec::new();
     while let Some(row) = rows.next().or_store()? {
-        ids.push(Columns::of(row).name(TaskId::new)?);
+        ids.push(Columns::of(row).name("predecessor", TaskId::new)?);
     }
     Ok(ids)
 }
@@ -124,5 +124,5 @@ fn find(view: &View<'_>, id: &TaskId) -> Result<Option<(Status, Option<Payload>)
     let mut rows = statement.query((id.as_str(), view.now.as_micros())).or_store()?;
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = Columns::of(row);
-    Ok(Some((row::status(columns.take()?)?, columns.payload()?)))
+    Ok(Some((row::status(columns.take("status")?)?, columns.payload("result_type", "result")?)))
 }

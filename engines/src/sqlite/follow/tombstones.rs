@@ -25,11 +25,11 @@ pub(crate) fn find(conn: &Connection, id: &TaskId, now: Timestamp) -> Result<Opt
     let mut columns = row::Columns::of(row);
     Ok(Some(Tombstone {
         id: id.clone(),
-        queue: columns.name(QueueName::new)?,
-        status: row::status(columns.take()?)?,
-        finished_at: columns.time()?,
-        forget_at: columns.time()?,
-        fingerprint: u128::from_be_bytes(columns.take()?),
+        queue: columns.name("queue", QueueName::new)?,
+        status: row::status(columns.take("status")?)?,
+        finished_at: columns.time("finished_at")?,
+        forget_at: columns.time("forget_at")?,
+        fingerprint: u128::from_be_bytes(columns.take("fingerprint")?),
     }))
 }
 
@@ -78,7 +78,7 @@ fn note(step: &Step<'_>, change: i64, cut_at: Option<Timestamp>) -> Result<()> {
 
 /// The tombstones in numbers.
 pub(crate) fn health(conn: &Connection) -> Result<TombstoneHealth> {
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("count")?, row.get("cut_at")?));
     let counted = conn.prepare_cached(sql::COUNT_TOMBSTONES).or_store()?.query_row([], read).optional().or_store()?;
     let (count, cut_at): (i64, Option<i64>) = counted.ok_or_else(|| corrupt("the count of tombstones", "gone"))?;
     Ok(TombstoneHealth { count: count.unsigned_abs(), cut_at: cut_at.map(Timestamp::from_micros) })

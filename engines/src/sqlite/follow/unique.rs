@@ -71,10 +71,10 @@ fn find(step: &Step<'_>, name: &TaskName, unique: &Unique) -> Result<Option<Take
     let mut rows = statement.query((name.as_str(), unique.key.as_str())).or_store()?;
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(row);
-    let (key, id, queue) = (columns.take()?, columns.name(TaskId::new)?, columns.take()?);
-    let (status, said) = (row::status(columns.take()?)?, row::uniqueness(&columns.take::<String>()?)?);
-    let until: Option<i64> = columns.take()?;
-    let last_word = columns.take::<Option<String>>()?.zip(columns.take()?);
+    let (key, id, queue) = (columns.take("key")?, columns.name("id", TaskId::new)?, columns.take("queue")?);
+    let (status, said) = (row::status(columns.take("status")?)?, row::uniqueness(&columns.take::<String>("said")?)?);
+    let until: Option<i64> = columns.take("until")?;
+    let last_word = columns.take::<Option<String>>("last_id")?.zip(columns.take("last_fingerprint")?);
     let holds = said.statuses.contains(status) && until.is_none_or(|until| until > step.now_micros());
     Ok(Some(Taker { key, id, queue, status, until, holds, last_word }))
 }
@@ -93,7 +93,7 @@ pub(crate) fn held_by_another(
 pub(crate) fn of_task(step: &Step<'_>, key: i64) -> Result<Option<(TaskName, Unique)>> {
     let found: Option<(String, String)> = step
         .prepare(sql::FIND_UNIQUENESS)?
-        .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([key], |row| Ok((row.get("name")?, row.get("said")?)))
         .optional()
         .or_store()?;
     let Some((name, said)) = found else { return Ok(None) };

@@ -92,7 +92,9 @@ pub(crate) fn forget(step: &mut Step<'_>, queue: i64) -> Result<()> {
 pub(crate) fn count_next(step: &mut Step<'_>) -> Result<()> {
     let sized: Vec<i64> = step.catalog().limited.keys().copied().filter(|queue| is_sized(step, *queue)).collect();
     for queue in sized {
-        let place = step.prepare(sql::BEING_WEIGHED)?.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?)));
+        let place = step
+            .prepare(sql::BEING_WEIGHED)?
+            .query_row([queue], |row| Ok((row.get("weighed")?, row.get("weigh_until")?)));
         if let Some((after, until)) = place.optional().or_store()? {
             count_next_in(step, queue, after, until)?;
         }
@@ -102,7 +104,8 @@ pub(crate) fn count_next(step: &mut Step<'_>) -> Result<()> {
 
 fn count_next_in(step: &mut Step<'_>, queue: i64, after: i64, until: i64) -> Result<()> {
     let mut statement = step.prepare(sql::TASKS_TO_WEIGH)?;
-    let rows = statement.query_map((queue, after, until, sql::count(MAX_BATCH)), |row| Ok((row.get(0)?, row.get(1)?)));
+    let rows = statement
+        .query_map((queue, after, until, sql::count(MAX_BATCH)), |row| Ok((row.get("key")?, row.get("is_waiting")?)));
     let found: Vec<(i64, bool)> = rows.or_store()?.collect::<rusqlite::Result<_>>().or_store()?;
     for (task, _) in found.iter().filter(|(_, waits)| *waits) {
         add(step, *task, queue)?;
@@ -120,7 +123,9 @@ pub(crate) fn recount(step: &mut Step<'_>, queue: i64) -> Result<()> {
     forget(step, queue)?;
     step.prepare(sql::BEGIN_WEIGHING)?.execute([queue]).or_store()?;
     loop {
-        let place = step.prepare(sql::BEING_WEIGHED)?.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?)));
+        let place = step
+            .prepare(sql::BEING_WEIGHED)?
+            .query_row([queue], |row| Ok((row.get("weighed")?, row.get("weigh_until")?)));
         match place.optional().or_store()? {
             Some((after, until)) => count_next_in(step, queue, after, until)?,
             None => return step.write_tallies(),

@@ -12,7 +12,7 @@ use jobbers_common::{
     },
     time::Timestamp,
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::directory::Directory;
 use crate::sqlite::{
@@ -41,13 +41,16 @@ impl Catalog {
     pub(crate) fn load(conn: &Connection, version: i64) -> Result<Self> {
         let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
         let mut catalog = Self::default();
-        let swept: Vec<i64> = rows::<(i64,)>(conn, sql::ALL_GATE_SWEEPS)?.into_iter().map(|(queue,)| queue).collect();
-        for (key, name, text) in rows::<(i64, String, String)>(conn, sql::CONFIGURED_QUEUES)? {
+        let swept: Vec<i64> = rows(conn, sql::ALL_GATE_SWEEPS, |row| row.get("queue"))?;
+        let read =
+            |row: &Row<'_>| Ok((row.get("key")?, row.get::<_, String>("name")?, row.get::<_, String>("config")?));
+        for (key, name, text) in rows(conn, sql::CONFIGURED_QUEUES, read)? {
             let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             catalog.index(key, &queue, swept.contains(&key));
             config.queues.insert(queue.name.clone(), Arc::new(queue));
         }
-        for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES)? {
+        let read = |row: &Row<'_>| Ok((row.get("name")?, row.get("queues")?, row.get("config")?));
+        for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES, read)? {
             let role = match whole {
                 Some(text) => serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?,
                 None => RoleConfig::new(
@@ -57,17 +60,20 @@ impl Catalog {
             };
             config.roles.insert(role.name.clone(), role);
         }
-        for (name, from, to, text) in rows::<(String, u32, u32, String)>(conn, sql::ALL_ROUTES)? {
+        let read =
+            |row: &Row<'_>| Ok((row.get("name")?, row.get("version_from")?, row.get("version_to")?, row.get("rule")?));
+        for (name, from, to, text) in rows::<(String, u32, u32, String)>(conn, sql::ALL_ROUTES, read)? {
             let rule: RouteRule = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
             let versions = Versions::range(Some(from), Some(to)).map_err(|error| corrupt("route", error))?;
             config.routes.insert(RouteKey { name, versions }, rule);
         }
-        for (text,) in rows::<(String,)>(conn, sql::ALL_KEYS)? {
+        for text in rows::<String>(conn, sql::ALL_KEYS, |row| row.get("config"))? {
             let key: AccessKey = serde_json::from_str(&text).map_err(|error| corrupt("access key", error))?;
             config.keys.insert(key.id.clone(), Arc::new(key));
         }
-        for (worker, since) in rows::<(String, i64)>(conn, sql::ALL_DRAINING)? {
+        let read = |row: &Row<'_>| Ok((row.get("worker")?, row.get("since")?));
+        for (worker, since) in rows::<(String, i64)>(conn, sql::ALL_DRAINING, read)? {
             let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;
             config.draining.insert(worker, Timestamp::from_micros(since));
         }
@@ -159,11 +165,8 @@ fn put<T>(entries: &mut HashMap<i64, T>, key: i64, value: Option<T>) {
     };
 }
 
-fn rows<T>(conn: &Connection, sql: &str) -> Result<Vec<T>>
-where
-    T: for<'a> TryFrom<&'a rusqlite::Row<'a>, Error = rusqlite::Error>,
-{
+fn rows<T>(conn: &Connection, sql: &str, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>> {
     let mut statement = conn.prepare_cached(sql).or_store()?;
-    let rows = statement.query_map([], |row| T::try_from(row)).or_store()?;
+    let rows = statement.query_map([], read).or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()
 }

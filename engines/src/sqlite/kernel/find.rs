@@ -70,16 +70,16 @@ pub(crate) fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Found>> {
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(row);
     Ok(Some(Found {
-        key: columns.take()?,
-        queue: columns.take()?,
-        status: row::status(columns.take()?)?,
-        fence: columns.take()?,
-        attempt: columns.take()?,
-        worker: columns.take::<Option<String>>()?.map(row::worker).transpose()?,
-        cancel_requested: columns.take()?,
-        has_large_parameters: columns.take()?,
-        is_linked: columns.take()?,
-        overrides: columns.take()?,
-        started_at: columns.take::<Option<i64>>()?.map(Timestamp::from_micros),
+        key: columns.take("key")?,
+        queue: columns.take("queue")?,
+        status: row::status(columns.take("status")?)?,
+        fence: columns.take("fence")?,
+        attempt: columns.take("attempt")?,
+        worker: columns.take::<Option<String>>("worker")?.map(row::worker).transpose()?,
+        cancel_requested: columns.take("cancel_requested")?,
+        has_large_parameters: columns.take("has_large_parameters")?,
+        is_linked: columns.take("linked")?,
+        overrides: columns.take("overrides")?,
+        started_at: columns.take::<Option<i64>>("started_at")?.map(Timestamp::from_micros),
     }))
 }

@@ -65,7 +65,7 @@ fn first_runs(
     let mut rows = statement.query((statuses, bound, sql::count(limit))).or_store()?;
     let mut runs = Vec::new();
     while let Some(row) = rows.next().or_store()? {
-        runs.push((row.get(0).or_store()?, row::status(row.get(1).or_store()?)?));
+        runs.push((row.get("queue").or_store()?, row::status(row.get("status").or_store()?)?));
     }
     Ok(runs)
 }
@@ -99,7 +99,7 @@ fn read(view: &View<'_>, sql: &str, run: (i64, Status), bound: i64, limit: usize
     let mut statement = view.prepare(sql)?;
     let rows = statement
         .query_map((queue, status.code(), bound, sql::count(limit)), |row| {
-            Ok(Finished { revision: row.get(0)?, key: row.get(1)?, queue, status })
+            Ok(Finished { revision: row.get("revision")?, key: row.get("key")?, queue, status })
         })
         .or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()

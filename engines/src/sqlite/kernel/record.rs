@@ -27,27 +27,27 @@ use crate::sqlite::{
 /// A task, from the columns that `get_task` and `list_task` name, and its key.
 pub(crate) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     let mut columns = Columns::of(row);
-    let key = columns.take()?;
+    let key = columns.take("key")?;
     let mut task = Task {
-        id: columns.name(TaskId::new)?,
-        id_is_chosen: columns.take()?,
-        name: columns.name(TaskName::new)?,
-        version: columns.take()?,
-        queue: view.queue_name(columns.take()?)?,
-        priority: columns.priority()?,
-        status: row::status(columns.take()?)?,
-        revision: columns.take::<i64>()?.unsigned_abs(),
-        overrides: columns.overrides()?,
-        attempt: columns.take()?,
-        crashes: columns.take()?,
-        blames: columns.take()?,
-        suspicion: Suspicion::new(columns.take()?, columns.take()?),
-        submitted_at: columns.time()?,
-        ready_at: columns.time()?,
-        started_at: columns.time_or_none()?,
-        heartbeat_at: columns.time_or_none()?,
-        completed_at: columns.time_or_none()?,
-        worker: columns.take::<Option<String>>()?.map(row::worker).transpose()?,
+        id: columns.name("id", TaskId::new)?,
+        id_is_chosen: columns.take("id_is_chosen")?,
+        name: columns.name("name", TaskName::new)?,
+        version: columns.take("version")?,
+        queue: view.queue_name(columns.take("queue")?)?,
+        priority: columns.priority("rank")?,
+        status: row::status(columns.take("status")?)?,
+        revision: columns.take::<i64>("revision")?.unsigned_abs(),
+        overrides: columns.overrides("overrides")?,
+        attempt: columns.take("attempt")?,
+        crashes: columns.take("crashes")?,
+        blames: columns.take("blames")?,
+        suspicion: Suspicion::new(columns.take("losses")?, columns.take("ran_s")?),
+        submitted_at: columns.time("submitted_at")?,
+        ready_at: columns.time("ready_at")?,
+        started_at: columns.time_or_none("started_at")?,
+        heartbeat_at: columns.time_or_none("heartbeat_at")?,
+        completed_at: columns.time_or_none("completed_at")?,
+        worker: columns.take::<Option<String>>("worker")?.map(row::worker).transpose()?,
         lease: None,
         cancel_requested: false,
         progress: None,
@@ -63,26 +63,30 @@ pub(crate) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
         checkpoint: None,
         errors: Vec::new(),
     };
-    let fence: Option<i64> = columns.take()?;
-    if let (Some(expires_at), Some(fence), Some(worker)) = (columns.time_or_none()?, fence, &task.worker) {
+    let fence: Option<i64> = columns.take("fence")?;
+    if let (Some(expires_at), Some(fence), Some(worker)) =
+        (columns.time_or_none("lease_expires_at")?, fence, &task.worker)
+    {
         task.lease = Some(Lease { worker: worker.clone(), fence: Fence(fence.unsigned_abs()), expires_at });
     }
-    task.cancel_requested = columns.take()?;
-    let (fraction, message) = (columns.take::<Option<f64>>()?, columns.take::<Option<String>>()?);
+    task.cancel_requested = columns.take("cancel_requested")?;
+    let (fraction, message) =
+        (columns.take::<Option<f64>>("progress")?, columns.take::<Option<String>>("progress_message")?);
     task.progress = fraction.map(|fraction| Progress { fraction, message: message.unwrap_or_default() });
-    task.dead_letter = columns.take()?;
-    task.trace = columns.trace()?;
-    task.last_span = columns.trace()?;
-    task.parameters = columns.payload()?;
-    task.result = columns.payload()?;
-    task.checkpoint = columns.payload()?;
-    task.unique = columns.take::<Option<String>>()?.map(|said| row::uniqueness(&said).map(Box::new)).transpose()?;
-    let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
+    task.dead_letter = columns.take("dead_letter")?;
+    task.trace = columns.trace("trace")?;
+    task.last_span = columns.trace("last_span")?;
+    task.parameters = columns.payload("parameters_type", "parameters")?;
+    task.result = columns.payload("result_type", "result")?;
+    task.checkpoint = columns.payload("checkpoint_type", "checkpoint")?;
+    task.unique =
+        columns.take::<Option<String>>("said")?.map(|said| row::uniqueness(&said).map(Box::new)).transpose()?;
+    let told = columns.take::<Option<String>>("concurrency_key")?.map(ConcurrencyKey::new).transpose();
     task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
-    task.metadata = columns.metadata()?;
-    let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
-    let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
-    let is_spontaneous = columns.take::<Option<bool>>()?.unwrap_or_default();
+    task.metadata = columns.metadata("metadata")?;
+    let (total, signals) = (columns.take::<Option<u32>>("total")?, columns.take::<Option<u32>>("signals")?);
+    let aborted_by = ended_predecessor(columns.take("aborted_by")?, columns.take("aborted_end")?)?;
+    let is_spontaneous = columns.take::<Option<bool>>("spontaneous")?.unwrap_or_default();
     task.dependencies = total.zip(signals).map(|(total, signals)| {
         Box::new(Dependencies { total, signals, is_spontaneous, aborted_by, ..Dependencies::default() })
     });
@@ -100,12 +104,12 @@ fn ended_predecessor(id: Option<String>, end: Option<u8>) -> Result<Option<Ended
 pub(crate) fn failure(row: &Row<'_>) -> Result<AttemptError> {
     let mut columns = Columns::of(row);
     Ok(AttemptError {
-        at: columns.time()?,
-        attempt: columns.take()?,
-        worker: columns.name(WorkerId::new)?,
-        kind: kind(columns.text()?)?,
-        message: columns.take()?,
-        error_kind: columns.take::<Option<String>>()?.map(error_kind).transpose()?,
+        at: columns.time("at")?,
+        attempt: columns.take("attempt")?,
+        worker: columns.name("worker", WorkerId::new)?,
+        kind: kind(columns.text("kind")?)?,
+        message: columns.take("message")?,
+        error_kind: columns.take::<Option<String>>("error_kind")?.map(error_kind).transpose()?,
     })
 }
 
@@ -125,10 +129,10 @@ pub(crate) fn lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
     let row = rows.next().or_store()?.ok_or_else(|| corrupt("a lease that was taken back", key))?;
     let mut columns = Columns::of(row);
     Ok(LostTask {
-        queue: columns.name(QueueName::new)?,
-        name: columns.name(TaskName::new)?,
-        version: columns.take()?,
-        status: row::status(columns.take()?)?,
-        dead_letter: columns.take()?,
+        queue: columns.name("queue", QueueName::new)?,
+        name: columns.name("name", TaskName::new)?,
+        version: columns.take("version")?,
+        status: row::status(columns.take("status")?)?,
+        dead_letter: columns.take("dead_letter")?,
     })
 }

@@ -4,24 +4,27 @@
 //! which SQLite checks row by row and table by table, they took most of the time of a deletion.
 
 use jobbers_common::{engine::Result, lifecycle::Status};
+use rusqlite::Row;
 
 use super::step::Step;
 use crate::sqlite::{sql, store::error::OrStore};
 
-/// The side tables in the order of `side_tables`, each with the statement that deletes from it.
-const SIDE_TABLES: [&str; 11] = [
-    sql::DELETE_LARGE_PARAMETERS,
-    sql::DELETE_CHECKPOINT,
-    sql::DELETE_FAILURES,
-    sql::FORGET_UNKNOWN_TASK,
-    sql::DELETE_UNIQUENESS,
-    sql::DELETE_UNIQUE_KEYS,
-    sql::DELETE_WEIGHT,
-    sql::DELETE_DEPENDENCIES,
-    sql::DELETE_DEPENDENTS,
-    sql::DELETE_SIGNALS,
-    sql::DELETE_PARENTS,
+/// The side tables, as `side_tables` calls them, each with the statement that deletes from it.
+const SIDE_TABLES: [(&str, &str); 11] = [
+    ("large_parameters", sql::DELETE_LARGE_PARAMETERS),
+    ("checkpoint", sql::DELETE_CHECKPOINT),
+    ("failure", sql::DELETE_FAILURES),
+    ("stranger", sql::FORGET_UNKNOWN_TASK),
+    ("uniqueness", sql::DELETE_UNIQUENESS),
+    ("unique_key", sql::DELETE_UNIQUE_KEYS),
+    ("weight", sql::DELETE_WEIGHT),
+    ("dependency", sql::DELETE_DEPENDENCIES),
+    ("dependent", sql::DELETE_DEPENDENTS),
+    ("external_signal", sql::DELETE_SIGNALS),
+    (PARENT, sql::DELETE_PARENTS),
 ];
+/// The table of predecessors, whose results others may hold.
+const PARENT: &str = "parent";
 
 /// A task to be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,24 +43,24 @@ pub(crate) fn remove(step: &mut Step<'_>, doomed: &[Doomed]) -> Result<()> {
         step.note_left(*key, *queue, *status)?;
     }
     let keys = json_array(doomed.iter().map(|task| task.key));
-    let holds: [bool; SIDE_TABLES.len()] = step
-        .prepare(sql::SIDE_TABLES)?
-        .query_row([], |row| {
-            let mut holds = [false; SIDE_TABLES.len()];
-            for (place, holds) in holds.iter_mut().enumerate() {
-                *holds = row.get(place)?;
-            }
-            Ok(holds)
-        })
-        .or_store()?;
-    if holds.last() == Some(&true) {
+    let holding = step.prepare(sql::SIDE_TABLES)?.query_row([], holding).or_store()?;
+    if holding.iter().any(|(table, _)| *table == PARENT) {
         step.hooks.removing(step, &keys)?;
     }
-    for (delete, _) in SIDE_TABLES.iter().zip(holds).filter(|(_, holds)| *holds) {
+    for (_, delete) in holding {
         step.prepare(delete)?.execute([&keys]).or_store()?;
     }
     step.prepare(sql::DELETE_TASKS)?.execute([&keys]).or_store()?;
     Ok(())
+}
+
+/// Those of [`SIDE_TABLES`] that hold anything.
+fn holding(row: &Row<'_>) -> rusqlite::Result<Vec<(&'static str, &'static str)>> {
+    let holds = |(table, _): &(&str, _)| row.get(*table);
+    SIDE_TABLES
+        .into_iter()
+        .filter_map(|side| holds(&side).map(|holds: bool| holds.then_some(side)).transpose())
+        .collect()
 }
 
 /// Keys in the form that statements take.

@@ -14,7 +14,8 @@ use rusqlite::{Row, types::FromSql};
 
 use crate::sqlite::store::error::{OrStore, corrupt};
 
-/// Reads a row's columns one after the other, in the order its statement names them.
+/// Reads a row's columns one after the other. Each is named, and where assertions are compiled, as in tests, its name is that
+/// which the statement gives it.
 pub(crate) struct Columns<'r> {
     row: &'r Row<'r>,
     next: usize,
@@ -25,53 +26,58 @@ impl<'r> Columns<'r> {
         Self { row, next: 0 }
     }
 
-    pub(crate) fn take<T: FromSql>(&mut self) -> Result<T> {
-        let column = self.next;
+    fn place(&mut self, name: &str) -> usize {
+        let place = self.next;
+        debug_assert_eq!(self.row.as_ref().column_name(place).ok(), Some(name));
         self.next += 1;
-        self.row.get(column).or_store()
+        place
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'r str> {
-        let column = self.next;
-        self.next += 1;
-        self.row.get_ref(column).or_store()?.as_str().map_err(|error| corrupt("a text", error))
+    pub(crate) fn take<T: FromSql>(&mut self, name: &str) -> Result<T> {
+        let place = self.place(name);
+        self.row.get(place).or_store()
     }
 
-    pub(crate) fn name<N>(&mut self, new: impl FnOnce(&'r str) -> Result<N, NameError>) -> Result<N> {
-        new(self.text()?).map_err(|error| corrupt("a name", error))
+    pub(crate) fn text(&mut self, name: &str) -> Result<&'r str> {
+        let place = self.place(name);
+        self.row.get_ref(place).or_store()?.as_str().map_err(|error| corrupt("a text", error))
     }
 
-    pub(crate) fn time(&mut self) -> Result<Timestamp> {
-        self.take().map(Timestamp::from_micros)
+    pub(crate) fn name<N>(&mut self, name: &str, new: impl FnOnce(&'r str) -> Result<N, NameError>) -> Result<N> {
+        new(self.text(name)?).map_err(|error| corrupt("a name", error))
     }
 
-    pub(crate) fn time_or_none(&mut self) -> Result<Option<Timestamp>> {
-        Ok(self.take::<Option<i64>>()?.map(Timestamp::from_micros))
+    pub(crate) fn time(&mut self, name: &str) -> Result<Timestamp> {
+        self.take(name).map(Timestamp::from_micros)
     }
 
-    pub(crate) fn priority(&mut self) -> Result<Priority> {
-        let rank: u8 = self.take()?;
+    pub(crate) fn time_or_none(&mut self, name: &str) -> Result<Option<Timestamp>> {
+        Ok(self.take::<Option<i64>>(name)?.map(Timestamp::from_micros))
+    }
+
+    pub(crate) fn priority(&mut self, name: &str) -> Result<Priority> {
+        let rank: u8 = self.take(name)?;
         9_u8.checked_sub(rank).and_then(Priority::new).ok_or_else(|| corrupt("a rank", rank))
     }
 
-    pub(crate) fn overrides(&mut self) -> Result<PolicyOverrides> {
-        overrides(self.take::<Option<String>>()?.as_deref())
+    pub(crate) fn overrides(&mut self, name: &str) -> Result<PolicyOverrides> {
+        overrides(self.take::<Option<String>>(name)?.as_deref())
     }
 
-    pub(crate) fn trace(&mut self) -> Result<Option<Box<str>>> {
-        Ok(self.take::<Option<String>>()?.map(Into::into))
+    pub(crate) fn trace(&mut self, name: &str) -> Result<Option<Box<str>>> {
+        Ok(self.take::<Option<String>>(name)?.map(Into::into))
     }
 
-    pub(crate) fn metadata(&mut self) -> Result<Metadata> {
-        let text: Option<String> = self.take()?;
+    pub(crate) fn metadata(&mut self, name: &str) -> Result<Metadata> {
+        let text: Option<String> = self.take(name)?;
         text.map_or_else(|| Ok(Metadata::default()), |text| serde_json::from_str(&text))
             .map_err(|error| corrupt("metadata", error))
     }
 
     /// A type and its bytes.
-    pub(crate) fn payload(&mut self) -> Result<Option<Payload>> {
-        let content_type: Option<String> = self.take()?;
-        let bytes: Option<Vec<u8>> = self.take()?;
+    pub(crate) fn payload(&mut self, type_name: &str, name: &str) -> Result<Option<Payload>> {
+        let content_type: Option<String> = self.take(type_name)?;
+        let bytes: Option<Vec<u8>> = self.take(name)?;
         Ok(bytes.map(|bytes| Payload { content_type: content_type.map(Into::into), bytes: Bytes::from(bytes) }))
     }
 }

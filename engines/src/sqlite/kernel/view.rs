@@ -48,7 +48,7 @@ impl<'a> View<'a> {
     /// The queue with the least key beyond this one.
     pub(crate) fn next_queue(&self, after: i64) -> Result<Option<(i64, QueueName)>> {
         let mut statement = self.prepare(sql::NEXT_QUEUE)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
+        let read = |row: &Row<'_>| Ok((row.get("key")?, row.get::<_, String>("name")?));
         let found = statement.query_row([after], read).optional().or_store()?;
         found.map(|(key, name)| Ok((key, queue_name(name)?))).transpose()
     }
@@ -63,7 +63,11 @@ impl<'a> View<'a> {
         .or_store()?;
         let mut tallies = Vec::new();
         while let Some(row) = rows.next().or_store()? {
-            tallies.push((row.get(0).or_store()?, row::status(row.get(1).or_store()?)?, row.get(2).or_store()?));
+            tallies.push((
+                row.get("queue").or_store()?,
+                row::status(row.get("status").or_store()?)?,
+                row.get("tasks").or_store()?,
+            ));
         }
         Ok(tallies)
     }

@@ -141,12 +141,12 @@ impl Walker<'_> {
             let mut found = 0;
             while let Some(row) = rows.next().or_store()? {
                 found += 1;
-                if !self.take(row.get(0).or_store()?)? {
+                if !self.take(row.get("key").or_store()?)? {
                     return Ok(Some(place));
                 }
-                place.major = row.get(1).or_store()?;
-                place.minor = row.get(2).or_store()?;
-                place.id = row.get(3).or_store()?;
+                place.major = row.get("major").or_store()?;
+                place.minor = row.get("minor").or_store()?;
+                place.id = row.get("id").or_store()?;
             }
             if found < wanted {
                 return Ok(None);

@@ -81,8 +81,12 @@ fn running_suspects(view: &View<'_>, queue: i64) -> Result<Vec<(TaskId, Suspicio
     let mut suspects = Vec::new();
     while let Some(row) = rows.next().or_store()? {
         let mut columns = Columns::of(row);
-        let id = columns.name(TaskId::new)?;
-        suspects.push((id, Suspicion::new(columns.take()?, columns.take()?), columns.time()?));
+        let id = columns.name("id", TaskId::new)?;
+        suspects.push((
+            id,
+            Suspicion::new(columns.take("losses")?, columns.take("ran_s")?),
+            columns.time("started_at")?,
+        ));
     }
     Ok(suspects)
 }
@@ -106,7 +110,7 @@ pub(crate) fn list_queues(view: &View<'_>, request: &QueueListRequest) -> Result
             break;
         }
         let (key, name, removed): (i64, String, i64) =
-            (row.get(0).or_store()?, row.get(1).or_store()?, row.get(2).or_store()?);
+            (row.get("key").or_store()?, row.get("name").or_store()?, row.get("removed").or_store()?);
         page.queues.push(stats_of(view, queue_name(name)?, key, removed.unsigned_abs())?);
     }
     Ok(page)

@@ -8,7 +8,7 @@ SELECT key, revision FROM board WHERE name = ?1
 
 -- list_boards: a page of the boards, with their counters and the number of their tasks.
 -- ?1 the name after which to go on  ?2 at most how many
-SELECT name, revision, created - deleted FROM board WHERE name > ?1 ORDER BY name LIMIT ?2
+SELECT name, revision, created - deleted AS tasks FROM board WHERE name > ?1 ORDER BY name LIMIT ?2
 
 -- advance_board: the counts of a board after a change.
 -- ?1 board  ?2 the latest revision given  ?3 tasks created  ?4 tasks deleted
@@ -22,7 +22,7 @@ RETURNING key
 
 -- find_board_task: what a commit needs of the task at a revision.
 -- ?1 board  ?2 revision
-SELECT key, revision, group_name, at, owner, labels IS NOT NULL FROM board_task WHERE board = ?1 AND revision = ?2
+SELECT key, revision, group_name, at, owner, labels IS NOT NULL AS has_labels FROM board_task WHERE board = ?1 AND revision = ?2
 
 -- get_board_task: all of the task at a revision.
 -- ?1 board  ?2 revision
@@ -42,13 +42,13 @@ SELECT revision, at FROM board_task WHERE board = ?1 AND group_name = ?2 ORDER B
 
 -- board_tasks_of_group: what a commit needs of the tasks of a group.
 -- ?1 board  ?2 group  ?3 at most how many
-SELECT key, revision, group_name, at, owner, labels IS NOT NULL FROM board_task
+SELECT key, revision, group_name, at, owner, labels IS NOT NULL AS has_labels FROM board_task
 WHERE board = ?1 AND group_name = ?2
 LIMIT ?3
 
 -- board_tasks_of_label: what a commit needs of the tasks with a value of a label.
 -- ?1 board  ?2 label  ?3 value  ?4 at most how many
-SELECT t.key, t.revision, t.group_name, t.at, t.owner, 1
+SELECT t.key, t.revision, t.group_name, t.at, t.owner, 1 AS has_labels
 FROM board_label l CROSS JOIN board_task t ON t.key = l.task
 WHERE l.board = ?1 AND l.label = ?2 AND l.value = ?3
 LIMIT ?4

@@ -43,7 +43,7 @@ SELECT count(*) FROM task WHERE status = 3 AND queue = ?1 AND concurrency_key = 
 
 -- leased_of_names: how many tasks of each name run. Looks at every lease of the queue.
 -- ?1 queue
-SELECT name, count(*) FROM task WHERE status = 3 AND queue = ?1 GROUP BY name
+SELECT name, count(*) AS leased FROM task WHERE status = 3 AND queue = ?1 GROUP BY name
 
 -- holders_of_key: some of the tasks of a key that run, by their ids.
 -- ?1 queue  ?2 key of concurrency  ?3 limit

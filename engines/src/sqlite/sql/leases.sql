@@ -10,7 +10,8 @@ SELECT EXISTS (SELECT 1 FROM task WHERE status = 2 AND gate IS NOT NULL AND queu
 -- ?1 queue  ?2 limit
 SELECT task.key, task.id, task.name, task.version, task.rank, task.overrides, task.attempt, task.crashes,
        task.submitted_at, task.ready_at, task.trace, task.last_span, task.metadata, task.parameters_type,
-       coalesce(task.parameters, large_parameters.bytes), checkpoint.type, checkpoint.bytes,
+       coalesce(task.parameters, large_parameters.bytes) AS parameters, checkpoint.type AS checkpoint_type,
+       checkpoint.bytes AS checkpoint,
        task.started_at
 FROM task
 LEFT JOIN large_parameters ON large_parameters.task = task.key
@@ -23,7 +24,8 @@ LIMIT ?2
 -- ?1 key
 SELECT task.key, task.id, task.name, task.version, task.rank, task.overrides, task.attempt, task.crashes,
        task.submitted_at, task.ready_at, task.trace, task.last_span, task.metadata, task.parameters_type,
-       coalesce(task.parameters, large_parameters.bytes), checkpoint.type, checkpoint.bytes
+       coalesce(task.parameters, large_parameters.bytes) AS parameters, checkpoint.type AS checkpoint_type,
+       checkpoint.bytes AS checkpoint
 FROM task
 LEFT JOIN large_parameters ON large_parameters.task = task.key
 LEFT JOIN checkpoint ON checkpoint.task = task.key
@@ -65,10 +67,10 @@ WHERE key = ?1
 
 -- lost_task: the fields that count a task whose lease was taken back and that ended.
 -- ?1 key
-SELECT queue.name, task.name, version, status, dead_letter FROM task JOIN queue ON queue.key = task.queue WHERE task.key = ?1
+SELECT queue.name AS queue, task.name, version, status, dead_letter FROM task JOIN queue ON queue.key = task.queue WHERE task.key = ?1
 
 -- all_leases: the holder of each lease, and whether its task is suspect.
-SELECT worker, losses > 1 FROM task WHERE status = 3
+SELECT worker, losses > 1 AS is_suspect FROM task WHERE status = 3
 
 -- cancel_requests: the tasks of a worker with a cancel request.
 -- ?1 worker

@@ -1,24 +1,23 @@
 -- list_task: a task as lists show it: without parameters, checkpoint, result and failed attempts.
 -- ?1 key
 SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, losses, ran_s, submitted_at, ready_at,
-       started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1, progress,
+       started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1 AS cancel_requested, progress,
        progress_message, dead_letter, trace, last_span,
-       NULL, NULL,
-       NULL, NULL,
-       NULL, NULL,
-       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, metadata,
-       CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
-       CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END,
-       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END,
-       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_end FROM dependent WHERE task = key) END,
-       CASE linked WHEN 1 THEN (SELECT spontaneous FROM dependent WHERE task = key) END
+       NULL AS parameters_type, NULL AS parameters,
+       NULL AS result_type, NULL AS result,
+       NULL AS checkpoint_type, NULL AS checkpoint,
+       (SELECT said FROM uniqueness WHERE task = key) AS said, concurrency_key, metadata,
+       CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END AS total,
+       CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END AS signals,
+       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END AS aborted_by,
+       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_end FROM dependent WHERE task = key) END AS aborted_end,
+       CASE linked WHEN 1 THEN (SELECT spontaneous FROM dependent WHERE task = key) END AS spontaneous
 FROM task
 WHERE key = ?1
 
 -- list_submitted: the submitted tasks of a queue after a place, in the order of claiming, those behind a gate among them.
 -- ?1 queue  ?2, ?3, ?4 the place: rank, position, and one that does not matter  ?5 limit
--- Returns the key and the place.
-SELECT key, rank, position, '' FROM task
+SELECT key, rank AS major, position AS minor, '' AS id FROM task
 WHERE status = 2 AND gate IS NULL AND queue = ?1 AND (rank, position, ?4) > (?2, ?3, ?4)
 UNION ALL
 SELECT key, rank, position, '' FROM task
@@ -27,22 +26,19 @@ ORDER BY rank, position LIMIT ?5
 
 -- list_scheduled: the scheduled tasks of a queue after a place, next due first.
 -- ?1 queue  ?2, ?3, ?4 the place: ready_at, one that does not matter, id  ?5 limit
--- Returns the key and the place.
-SELECT key, ready_at, 0, id FROM task
+SELECT key, ready_at AS major, 0 AS minor, id FROM task
 WHERE status = 1 AND queue = ?1 AND (ready_at, id, ?3) > (?2, ?4, ?3)
 ORDER BY ready_at, id LIMIT ?5
 
 -- list_waiting: the waiting tasks of a queue after a place, in the order they came.
 -- ?1 queue  ?2, ?3, ?4 the place: position, and two that do not matter  ?5 limit
--- Returns the key and the place.
-SELECT key, position, 0, '' FROM task
+SELECT key, position AS major, 0 AS minor, '' AS id FROM task
 WHERE status = 0 AND queue = ?1 AND (position, ?3, ?4) > (?2, ?3, ?4)
 ORDER BY position LIMIT ?5
 
 -- list_started: the started tasks of a queue after a place, oldest claim first.
 -- ?1 queue  ?2, ?3, ?4 the place: fence, and two that do not matter  ?5 limit
--- Returns the key and the place.
-SELECT key, fence, 0, '' FROM task
+SELECT key, fence AS major, 0 AS minor, '' AS id FROM task
 WHERE status = 3 AND queue = ?1 AND (fence, ?3, ?4) > (?2, ?3, ?4)
 ORDER BY fence LIMIT ?5
 

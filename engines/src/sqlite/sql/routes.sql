@@ -21,7 +21,7 @@ INSERT INTO route_range (name, version_from, version_to, rule) VALUES (?1, ?2, ?
 ON CONFLICT (name, version_from, version_to) DO UPDATE SET rule = excluded.rule
 
 -- all_routes: the routing rules, and the first and last version each is for.
-SELECT name, max(version, 0), iif(version < 0, 4294967295, version), rule FROM route
+SELECT name, max(version, 0) AS version_from, iif(version < 0, 4294967295, version) AS version_to, rule FROM route
 UNION ALL
 SELECT name, version_from, version_to, rule FROM route_range
 

@@ -30,39 +30,37 @@ INSERT INTO large_parameters (task, bytes) VALUES (?1, ?2)
 
 -- find_submission: the task that has taken an id, and the fingerprint of its submission.
 -- ?1 id
--- Returns key, queue, status, fingerprint.
 SELECT key, queue, status, fingerprint FROM task WHERE id = ?1
 
 -- find_task: what a verb must know of a task before it moves it.
 -- ?1 id
--- Returns key, queue, status, fence, attempt, worker, cancel_requested, whether its parameters are in a side table, linked, and
--- overrides, started_at.
-SELECT key, queue, status, fence, attempt, worker, cancel_requested, parameters IS NULL,
+SELECT key, queue, status, fence, attempt, worker, cancel_requested, parameters IS NULL AS has_large_parameters,
        linked, overrides, started_at
 FROM task WHERE id = ?1
 
 -- get_task: everything of a task but its failed attempts.
 -- ?1 id
 SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, losses, ran_s, submitted_at, ready_at,
-       started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1, progress,
+       started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1 AS cancel_requested, progress,
        progress_message, dead_letter, trace, last_span,
-       parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
+       parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)) AS parameters,
        result_type, result,
-       (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
-       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, metadata,
-       CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
-       CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END,
-       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END,
-       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_end FROM dependent WHERE task = key) END,
-       CASE linked WHEN 1 THEN (SELECT spontaneous FROM dependent WHERE task = key) END
+       (SELECT type FROM checkpoint WHERE task = key) AS checkpoint_type,
+       (SELECT bytes FROM checkpoint WHERE task = key) AS checkpoint,
+       (SELECT said FROM uniqueness WHERE task = key) AS said, concurrency_key, metadata,
+       CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END AS total,
+       CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END AS signals,
+       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END AS aborted_by,
+       CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_end FROM dependent WHERE task = key) END AS aborted_end,
+       CASE linked WHEN 1 THEN (SELECT spontaneous FROM dependent WHERE task = key) END AS spontaneous
 FROM task
 WHERE id = ?1
 
 -- dump_task: what a backup holds of a task besides the task itself.
 -- ?1 id
--- Returns key, fingerprint, position, whether it was the last to take its unique key, until when it holds that, and id and
--- fingerprint of the latest submission that it has become.
-SELECT task.key, task.fingerprint, task.position, unique_key.task IS NOT NULL, unique_key.until, unique_key.last_id,
+-- `has_key`: it was the last to take its unique key, and holds it until `until`; `last_id`, `last_fingerprint`: the latest
+-- submission that it has become.
+SELECT task.key, task.fingerprint, task.position, unique_key.task IS NOT NULL AS has_key, unique_key.until, unique_key.last_id,
        unique_key.last_fingerprint
 FROM task LEFT JOIN unique_key ON unique_key.task = task.key
 WHERE task.id = ?1
@@ -81,17 +79,14 @@ SELECT status >= 4 FROM task WHERE id = ?1
 
 -- find_waiting: what must be known of a waiting task before it ends.
 -- ?1 key
--- Returns id, queue, and whether its parameters are in a side table.
-SELECT id, queue, parameters IS NULL FROM task WHERE key = ?1 AND status = 0
+SELECT id, queue, parameters IS NULL AS has_large_parameters FROM task WHERE key = ?1 AND status = 0
 
 -- find_ended: what must be known of a task before it is sent again.
 -- ?1 id
--- Returns key, queue, status, revision.
 SELECT key, queue, status, revision FROM task WHERE id = ?1
 
 -- find_replaced: what a task keeps that becomes what another submission says.
 -- ?1 key
--- Returns id, fingerprint, submitted_at, id_is_chosen.
 SELECT id, fingerprint, submitted_at, id_is_chosen FROM task WHERE key = ?1
 
 -- set_parameters: gives a task other parameters; another statement sets those in a side table.
@@ -212,11 +207,13 @@ ON CONFLICT (task) DO UPDATE SET type = excluded.type, bytes = excluded.bytes
 -- ?1 keys of tasks, a JSON array
 SELECT EXISTS (SELECT 1 FROM task WHERE key IN (SELECT value FROM json_each(?1)) AND id_is_chosen)
 
--- side_tables: which tables beside `task` hold anything, in the order in which removal.rs names them.
-SELECT EXISTS (SELECT 1 FROM large_parameters), EXISTS (SELECT 1 FROM checkpoint), EXISTS (SELECT 1 FROM failure),
-       EXISTS (SELECT 1 FROM stranger), EXISTS (SELECT 1 FROM uniqueness), EXISTS (SELECT 1 FROM unique_key),
-       EXISTS (SELECT 1 FROM weight), EXISTS (SELECT 1 FROM dependency), EXISTS (SELECT 1 FROM dependent),
-       EXISTS (SELECT 1 FROM external_signal), EXISTS (SELECT 1 FROM parent)
+-- side_tables: which tables beside `task` hold anything, by their names.
+SELECT EXISTS (SELECT 1 FROM large_parameters) AS large_parameters, EXISTS (SELECT 1 FROM checkpoint) AS checkpoint,
+       EXISTS (SELECT 1 FROM failure) AS failure, EXISTS (SELECT 1 FROM stranger) AS stranger,
+       EXISTS (SELECT 1 FROM uniqueness) AS uniqueness, EXISTS (SELECT 1 FROM unique_key) AS unique_key,
+       EXISTS (SELECT 1 FROM weight) AS weight, EXISTS (SELECT 1 FROM dependency) AS dependency,
+       EXISTS (SELECT 1 FROM dependent) AS dependent, EXISTS (SELECT 1 FROM external_signal) AS external_signal,
+       EXISTS (SELECT 1 FROM parent) AS parent
 
 -- delete_tasks: deletes tasks. Other statements delete their side records.
 -- ?1 keys, a JSON array

@@ -31,7 +31,7 @@ SELECT run, revision FROM workflow
 WHERE state = ?4 AND (created_at, id) > (?1, ?2) ORDER BY created_at, id LIMIT ?3
 
 -- count_workflows: how many runs there are by state.
-SELECT state, count(*) FROM workflow GROUP BY state
+SELECT state, count(*) AS runs FROM workflow GROUP BY state
 
 -- due_workflows: runs with something to do, the longest due first, and the first one of the future.
 -- ?1 at most how many

@@ -32,7 +32,7 @@ pub(crate) fn log_is_whole(conn: &Connection, bytes: impl Fn() -> u64) -> Result
 /// How many frames the log has by its index; `None` if it can't be read as far as that. Copies them into the database
 /// while it is at it.
 fn log_frames(conn: &Connection) -> Result<Option<u64>> {
-    let read = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(1));
+    let read = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>("log"));
     match read {
         // -1 is a database without a log.
         Ok(frames) => Ok(Some(u64::try_from(frames).unwrap_or(0))),

@@ -19,7 +19,12 @@ impl Meta {
     pub(crate) fn read(conn: &Connection) -> Result<Self> {
         let mut statement = conn.prepare_cached(sql::READ_META).or_store()?;
         let meta = statement.query_row([], |row| {
-            Ok(Self { revision: row.get(0)?, config_version: row.get(1)?, clock: row.get(2)?, commits: row.get(3)? })
+            Ok(Self {
+                revision: row.get("revision")?,
+                config_version: row.get("config_version")?,
+                clock: row.get("clock")?,
+                commits: row.get("commits")?,
+            })
         });
         meta.or_store()
     }

@@ -203,7 +203,7 @@ impl QueueClaim<'_> {
         let (mut leases, mut late) = (Vec::new(), Vec::new());
         while let Some(row) = rows.next().or_store()? {
             if is_late(row, EXPIRY_COLUMNS, step.now)? {
-                late.push(row.get(0).or_store()?);
+                late.push(row.get("key").or_store()?);
             } else {
                 leases.push(self.hand_out(row, step)?);
             }
@@ -277,7 +277,7 @@ impl QueueClaim<'_> {
 
     /// Adds a row of `next_ready` to the worker's tasks. Returns its key and fence.
     fn hand_out(&mut self, row: &Row<'_>, step: &mut Step<'_>) -> Result<(i64, i64)> {
-        let (key, fence) = (row.get(0).or_store()?, step.next_revision());
+        let (key, fence) = (row.get("key").or_store()?, step.next_revision());
         match claimed_task(row, self.name, fence, step.now) {
             Ok(task) => {
                 history::note_waited(step, self.queue, task.ready_at);
@@ -309,29 +309,29 @@ impl QueueClaim<'_> {
 /// Reads a row of `next_ready` as a claimed task.
 fn claimed_task(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<ClaimedTask> {
     let mut columns = Columns::of(row);
-    let _key: i64 = columns.take()?;
+    let _key: i64 = columns.take("key")?;
     let mut task = ClaimedTask {
-        id: columns.name(TaskId::new)?,
-        name: columns.name(TaskName::new)?,
-        version: columns.take()?,
+        id: columns.name("id", TaskId::new)?,
+        name: columns.name("name", TaskName::new)?,
+        version: columns.take("version")?,
         queue: queue.clone(),
-        priority: columns.priority()?,
-        overrides: columns.overrides()?,
-        attempt: columns.take::<u32>()? + 1,
-        crashes: columns.take()?,
+        priority: columns.priority("rank")?,
+        overrides: columns.overrides("overrides")?,
+        attempt: columns.take::<u32>("attempt")? + 1,
+        crashes: columns.take("crashes")?,
         fence: Fence(fence.unsigned_abs()),
-        submitted_at: columns.time()?,
-        ready_at: columns.time()?,
+        submitted_at: columns.time("submitted_at")?,
+        ready_at: columns.time("ready_at")?,
         started_at: now,
-        trace: columns.trace()?,
-        last_span: columns.trace()?,
-        metadata: columns.metadata()?,
+        trace: columns.trace("trace")?,
+        last_span: columns.trace("last_span")?,
+        metadata: columns.metadata("metadata")?,
         parameters: columns
-            .payload()?
+            .payload("parameters_type", "parameters")?
             .ok_or_else(|| Error::Corrupt("a task without parameters is ready".to_owned()))?,
         checkpoint: None,
     };
-    task.checkpoint = columns.payload()?;
+    task.checkpoint = columns.payload("checkpoint_type", "checkpoint")?;
     Ok(task)
 }
 
@@ -350,7 +350,7 @@ fn cancel_requests(step: &Step<'_>, worker: &WorkerId) -> Result<Vec<TaskId>> {
     let mut rows = statement.query([worker.as_str()]).or_store()?;
     let mut ids = Vec::new();
     while let Some(row) = rows.next().or_store()? {
-        ids.push(Columns::of(row).name(TaskId::new)?);
+        ids.push(Columns::of(row).name("id", TaskId::new)?);
     }
     Ok(ids)
 }

@@ -73,10 +73,10 @@ fn find(conn: &Connection, duty: &DutyName) -> Result<Option<Duty>> {
     let Some(found) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = Columns::of(found);
     Ok(Some(Duty {
-        holder: columns.name(HolderId::new)?,
-        note: columns.take()?,
-        term: columns.take::<i64>()?.unsigned_abs(),
-        expires_at: Timestamp::from_micros(columns.take()?),
+        holder: columns.name("holder", HolderId::new)?,
+        note: columns.take("note")?,
+        term: columns.take::<i64>("term")?.unsigned_abs(),
+        expires_at: Timestamp::from_micros(columns.take("expires_at")?),
         taken_from: None,
     }))
 }

@@ -88,9 +88,8 @@ fn walk(
 
 /// Moves up to `limit` due tasks of these queues to their ends, the longest due first. Returns how many.
 pub(crate) fn promote_due(step: &mut Step<'_>, queues: &[i64], limit: usize) -> Result<usize> {
-    let due = overdue::<String, _>(step, sql::DUE_TASKS, queues, limit, |row, queue| {
-        Ok((row.get::<_, i64>(2).or_store()?, queue))
-    })?;
+    let read = |row: &Row<'_>, queue| Ok((row.get::<_, i64>("key").or_store()?, queue));
+    let due = overdue::<String, _>(step, (sql::DUE_TASKS, ["ready_at", "id"]), queues, limit, read)?;
     for (key, queue) in &due {
         let revision = step.next_revision();
         step.prepare(sql::PROMOTE_TASK)?.execute((key, revision)).or_store()?;
@@ -114,7 +113,9 @@ struct Expired {
 pub(crate) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize) -> Result<Reclaimed> {
     let mut reclaimed = Reclaimed::default();
     let mut losses = Losses::default();
-    for expired in overdue::<i64, _>(step, sql::EXPIRED_LEASES, queues, limit, read_expired)? {
+    for expired in
+        overdue::<i64, _>(step, (sql::EXPIRED_LEASES, ["lease_expires_at", "key"]), queues, limit, read_expired)?
+    {
         let (status, key) = reclaim(step, &mut losses, &expired)?;
         if status.is_finished() {
             reclaimed.ended.push(record::lost(step, key)?);
@@ -144,30 +145,30 @@ fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Resul
 
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     let mut columns = Columns::of(row);
-    let (expires_at, _key): (Timestamp, i64) = (columns.time()?, columns.take()?);
+    let (expires_at, _key): (Timestamp, i64) = (columns.time("lease_expires_at")?, columns.take("key")?);
     Ok(Expired {
-        id: columns.name(TaskId::new)?,
-        worker: columns.name(WorkerId::new)?,
-        started_at: columns.time()?,
+        id: columns.name("id", TaskId::new)?,
+        worker: columns.name("worker", WorkerId::new)?,
+        started_at: columns.time("started_at")?,
         expires_at,
-        blames: columns.take()?,
-        suspicion: Suspicion::new(columns.take()?, columns.take()?),
+        blames: columns.take("blames")?,
+        suspicion: Suspicion::new(columns.take("losses")?, columns.take("ran_s")?),
         // A policy that can't be read does not prevent a task's end. No copy is made, because it could not be read
         // either.
         overrides: columns
-            .overrides()
+            .overrides("overrides")
             .unwrap_or_else(|_| PolicyOverrides { dead_letter: Some(DeadLetter::None), ..PolicyOverrides::default() }),
     })
 }
 
-/// The overdue tasks of several queues: up to `limit` rows as one sequence by a row's first columns, a time and a
-/// tie-break.
+/// The overdue tasks of several queues: up to `limit` rows as one sequence by the two columns of the statement that are named,
+/// a time and a tie-break.
 ///
 /// It reads a few rows of each queue, and more of the queues whose rows come first, so that many queues with many tasks
 /// are not read whole.
 fn overdue<K: Ord + Clone + FromSql, T>(
     step: &Step<'_>,
-    sql: &'static str,
+    (sql, [time, tie_break]): (&'static str, [&str; 2]),
     queues: &[i64],
     limit: usize,
     read: impl Fn(&Row<'_>, i64) -> Result<T>,
@@ -181,7 +182,7 @@ fn overdue<K: Ord + Clone + FromSql, T>(
         let mut rows =
             statement.query((queue, step.now_micros(), sql::count(wanted), sql::count(source.read))).or_store()?;
         while let Some(row) = rows.next().or_store()? {
-            let place = (row.get(0).or_store()?, row.get(1).or_store()?);
+            let place = (row.get(time).or_store()?, row.get(tie_break).or_store()?);
             source.rows.push_back((place, read(row, queue)?));
         }
         source.has_more = source.rows.len() == wanted;

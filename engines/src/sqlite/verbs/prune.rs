@@ -262,7 +262,7 @@ fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
 /// Queues from one on, in the order of names, one more than a call checks.
 fn queues_from(view: &View<'_>, name: &str) -> Result<Vec<(i64, String)>> {
     let mut statement = view.prepare(sql::QUEUES_FROM)?;
-    let rows = statement.query_map((name, sql::count(MOST_QUEUES + 1)), |row| Ok((row.get(0)?, row.get(1)?)));
+    let rows = statement.query_map((name, sql::count(MOST_QUEUES + 1)), |row| Ok((row.get("key")?, row.get("name")?)));
     rows.or_store()?.collect::<rusqlite::Result<_>>().or_store()
 }
 
@@ -312,7 +312,7 @@ fn cut_at_kept(view: &View<'_>, doomed: &mut Vec<Finished>, too_many: usize, ret
 pub(crate) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) -> Result<u64> {
     let queue = step.queue(queue)?;
     let mut statement = step.prepare(sql::UNCLAIMED_TASKS)?;
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let read = |row: &Row<'_>| Ok((row.get("key")?, row.get("status")?, row.get("id")?));
     let rows = statement.query_map((queue, sql::count(limit)), read).or_store()?;
     let mut waiting: Vec<(i64, u8, String)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
     waiting.truncate(ends::count_in_bounds(step, waiting.iter().map(|(key, _, _)| *key))?);

@@ -77,7 +77,7 @@ pub(crate) fn is_alive(step: &Step<'_>, worker: &WorkerId) -> Result<bool> {
 /// The workers with a recent report, in the order of their ids.
 pub(crate) fn all(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
     let mut statement = view.prepare(sql::ALL_WORKERS)?;
-    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, Stored::read(row, 1)?));
+    let read = |row: &Row<'_>| Ok((row.get::<_, String>("id")?, Stored::read(row)?));
     let rows = statement.query_map([], read).or_store()?;
     let mut workers = Vec::new();
     for row in rows {
@@ -103,10 +103,10 @@ struct Stored {
 }
 
 impl Stored {
-    /// Reads the columns from the one of this number on.
-    fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
-        let time = |column| row.get(first + column).map(Timestamp::from_micros);
-        Ok(Self { report: row.get(first)?, started_at: time(1)?, seen_at: time(2)?, expires_at: time(3)? })
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let time = |column: &str| row.get(column).map(Timestamp::from_micros);
+        let (started_at, seen_at, expires_at) = (time("started_at")?, time("seen_at")?, time("expires_at")?);
+        Ok(Self { report: row.get("report")?, started_at, seen_at, expires_at })
     }
 
     /// For how long a report counts as recent.
@@ -132,5 +132,5 @@ impl Stored {
 /// A worker's registration as it was written last.
 fn find(conn: &Connection, worker: &WorkerId) -> Result<Option<Stored>> {
     let mut statement = conn.prepare_cached(sql::FIND_WORKER).or_store()?;
-    statement.query_row([worker.as_str()], |row| Stored::read(row, 0)).optional().or_store()
+    statement.query_row([worker.as_str()], Stored::read).optional().or_store()
 }

@@ -49,7 +49,9 @@ struct Ended {
 fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Ended>> {
     let found = step
         .prepare(sql::FIND_ENDED)?
-        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?)))
+        .query_row([id.as_str()], |row| {
+            Ok((row.get("key")?, row.get("queue")?, row.get("status")?, row.get::<_, i64>("revision")?))
+        })
         .optional()
         .or_store()?;
     let read = |(key, queue, code, revision): (_, _, _, i64)| {

@@ -151,7 +151,8 @@ pub(crate) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
 pub(crate) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
     let (from, to) = (step.queue(from)?, step.queue(to)?);
     let mut statement = step.prepare(sql::MOVABLE_TASKS)?;
-    let rows = statement.query_map((from, sql::count(limit)), |row| Ok((row.get(0)?, row.get(1)?))).or_store()?;
+    let rows =
+        statement.query_map((from, sql::count(limit)), |row| Ok((row.get("key")?, row.get("status")?))).or_store()?;
     let waiting: Vec<(i64, u8)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
     let mut update = step.prepare(sql::MOVE_TASK)?;
     for (key, code) in &waiting {

@@ -204,8 +204,13 @@ fn update(
     taker: &Taker,
 ) -> Result<(Submitted, bool)> {
     let read = |row: &rusqlite::Row<'_>| {
-        let id = Cow::Owned(row.get(0)?);
-        Ok(Identity { id, fingerprint: row.get(1)?, since: row.get(2)?, is_chosen: row.get(3)? })
+        let id = Cow::Owned(row.get("id")?);
+        Ok(Identity {
+            id,
+            fingerprint: row.get("fingerprint")?,
+            since: row.get("submitted_at")?,
+            is_chosen: row.get("id_is_chosen")?,
+        })
     };
     let identity = step.prepare(sql::FIND_REPLACED)?.query_row([taker.key], read).or_store()?;
     Stored::from(taker).remove(step)?;
@@ -272,7 +277,9 @@ impl From<&Taker> for Stored {
 fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, u128)>> {
     let found = step
         .prepare(sql::FIND_SUBMISSION)?
-        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .query_row([id.as_str()], |row| {
+            Ok((row.get("key")?, row.get("queue")?, row.get("status")?, row.get("fingerprint")?))
+        })
         .optional()
         .or_store()?;
     let read = |(key, queue, code, fingerprint)| {

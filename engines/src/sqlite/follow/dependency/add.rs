@@ -100,7 +100,7 @@ fn check<'a>(step: &Step<'_>, edge: &'a NewDependency, named: &Named<'_>) -> Res
 /// How many dependencies a task has with the new ones. Those that it did not wait for any more do not count.
 fn count_with(step: &Step<'_>, edge: &NewEdge<'_>, new: &[NewEdge<'_>], named: &Named<'_>) -> Result<i64> {
     let waits = named[&edge.edge.run].as_ref().is_some_and(|found| found.status == Status::Waiting);
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("total")?, row.get("signals")?));
     let known = step.prepare(sql::FIND_DEPENDENT)?.query_row([edge.run], read).optional().or_store()?;
     let before = known.map_or(0, |(total, signals): (i64, i64)| if waits { total } else { signals });
     let total = before + sql::count(new.iter().filter(|other| other.run == edge.run).count());

@@ -19,10 +19,10 @@ pub(crate) fn work_off(step: &mut Step<'_>) -> Result<()> {
     let mut rows = statement.query([sql::count(ENDS_A_CHORE)]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = row::Columns::of(row);
-        let (number, key): (i64, i64) = (columns.take()?, columns.take()?);
-        let id = columns.name(TaskId::new)?;
-        let (before, end) = (columns.take()?, end(columns.take()?)?);
-        ended.push((number, Ended { key, id, from: columns.take()?, before, end }));
+        let (number, key): (i64, i64) = (columns.take("number")?, columns.take("predecessor")?);
+        let id = columns.name("id", TaskId::new)?;
+        let (before, end) = (columns.take("before")?, end(columns.take("status")?)?);
+        ended.push((number, Ended { key, id, from: columns.take("from_since")?, before, end }));
     }
     drop(rows);
     pieces::link_some(step)?;

@@ -43,7 +43,7 @@ pub(crate) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: impl I
     let mut rows = statement.query([keys]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = row::Columns::of(row);
-        let (key, id) = (columns.take()?, columns.name(TaskId::new)?);
+        let (key, id) = (columns.take("key")?, columns.name("id", TaskId::new)?);
         let before = step.next_revision();
         let ended = ended(step, key, id, before, end)?;
         step.ledger.ended.push(ended);

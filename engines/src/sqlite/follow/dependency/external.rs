@@ -71,7 +71,7 @@ pub(super) fn begin_timeouts(step: &Step<'_>, task: i64, left: u32) -> Result<()
 /// Sends a signal to a task.
 pub(crate) fn signal(step: &mut Step<'_>, id: &TaskId, name: &SignalName) -> Result<Signalled> {
     let Some(found) = find(step, id)? else { return Ok(Signalled::UnknownTask) };
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("state")?, row.get("on_timeout")?));
     let stored = step.prepare(sql::FIND_SIGNAL)?.query_row((found.key, name.as_str()), read).optional().or_store()?;
     let Some((code, rule)) = stored else { return Ok(Signalled::UnknownSignal) };
     match state(code)? {
@@ -104,7 +104,7 @@ pub(crate) fn time_out(step: &mut Step<'_>) -> Result<()> {
     let mut rows = statement.query((step.now_micros(), sql::count(TIMEOUTS_A_TICK))).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = Columns::of(row);
-        late.push((columns.take()?, columns.take()?, on_timeout(columns.take()?)?));
+        late.push((columns.take("task")?, columns.take("name")?, on_timeout(columns.take("on_timeout")?)?));
     }
     drop(rows);
     for (task, name, rule) in late {
@@ -134,11 +134,12 @@ pub(super) fn show(view: &View<'_>, task: i64, dependencies: &mut Dependencies) 
     let mut rows = statement.query([task]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = Columns::of(row);
-        let (name, state) = (columns.name(SignalName::new)?, state(columns.take()?)?);
-        let timeout = columns.take::<Option<i64>>()?.map(|micros| Duration::from_micros(micros.unsigned_abs()));
-        let due = columns.take::<Option<i64>>()?.map(Timestamp::from_micros);
-        let on_timeout = on_timeout(columns.take()?)?;
-        let at = columns.take::<Option<i64>>()?.map(Timestamp::from_micros);
+        let (name, state) = (columns.name("name", SignalName::new)?, state(columns.take("state")?)?);
+        let timeout =
+            columns.take::<Option<i64>>("timeout")?.map(|micros| Duration::from_micros(micros.unsigned_abs()));
+        let due = columns.take::<Option<i64>>("due")?.map(Timestamp::from_micros);
+        let on_timeout = on_timeout(columns.take("on_timeout")?)?;
+        let at = columns.take::<Option<i64>>("at")?.map(Timestamp::from_micros);
         dependencies.external.push(ExternalSignal { name, state, timeout, due, on_timeout, at });
     }
     Ok(())

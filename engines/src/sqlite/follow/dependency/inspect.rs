@@ -19,7 +19,7 @@ pub(crate) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies, l
     let mut rows = statement.query((key, sql::count(limit))).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = row::Columns::of(row);
-        let (on, policy) = (columns.name(TaskId::new)?, policy(columns.take()?)?);
+        let (on, policy) = (columns.name("id", TaskId::new)?, policy(columns.take("policy")?)?);
         dependencies.waits_for.push(Dependency { on, policy });
     }
     drop(rows);
@@ -28,7 +28,8 @@ pub(crate) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies, l
 
 /// A flaw in the dependencies of a waiting task, and whether it can be repaired.
 pub(crate) fn find_flaw(view: &View<'_>, key: i64) -> Result<Option<(String, bool)>> {
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let read =
+        |row: &rusqlite::Row<'_>| Ok((row.get("total")?, row.get("signals")?, row.get("edges")?, row.get("lost")?));
     let (total, signals, edges, lost): (i64, i64, i64, i64) =
         view.prepare(sql::AUDIT_WAITING)?.query_row([key], read).or_store()?;
     Ok(if edges == 0 && signals == total {
@@ -49,8 +50,8 @@ pub(crate) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
     let mut rows = statement.query([key]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = row::Columns::of(row);
-        let (predecessor, id) = (columns.take()?, columns.name(TaskId::new)?);
-        let (before, end) = (step.ledger.revision + 1, End::Over(row::status(columns.take()?)?));
+        let (predecessor, id) = (columns.take("key")?, columns.name("id", TaskId::new)?);
+        let (before, end) = (step.ledger.revision + 1, End::Over(row::status(columns.take("status")?)?));
         step.ledger.ended.push(Ended { key: predecessor, id, from: 0, before, end });
     }
     drop(rows);

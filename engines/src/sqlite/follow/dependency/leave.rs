@@ -35,8 +35,8 @@ fn find_waiting(step: &Step<'_>, key: i64) -> Result<Option<Waiting>> {
     let mut rows = statement.query([key]).or_store()?;
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(row);
-    let (id, queue) = (columns.name(TaskId::new)?, columns.take()?);
-    Ok(Some(Waiting { id, queue, has_large_parameters: columns.take()? }))
+    let (id, queue) = (columns.name("id", TaskId::new)?, columns.take("queue")?);
+    Ok(Some(Waiting { id, queue, has_large_parameters: columns.take("has_large_parameters")? }))
 }
 
 /// Aborts a task; `by`: the predecessor because of which, if it is one.
@@ -51,7 +51,7 @@ pub(super) fn abort(step: &mut Step<'_>, key: i64, by: Option<&EndedPredecessor>
 /// A task joins the end of its queue, or waits for its time. A spontaneous one ends.
 pub(super) fn release(step: &mut Step<'_>, key: i64) -> Result<()> {
     let (revision, now) = (step.next_revision(), step.now_micros());
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("queue")?, row.get("status")?, row.get("ready_at")?));
     let released = step.prepare(sql::RELEASE_TASK)?.query_row((key, revision, now), read).optional().or_store()?;
     let Some((queue, status, ready_at)) = released else { return end_spontaneous(step, key) };
     let to = row::status(status)?;

@@ -66,8 +66,9 @@ pub(crate) fn restore(step: &Step<'_>, key: i64, dependencies: &Dependencies) ->
 pub(crate) fn link_restored(step: &mut Step<'_>, tasks: &[Edges]) -> Result<u64> {
     let (mut at_once, mut linked) = (Vec::new(), 0);
     for Edges { id, waits_for } in tasks {
-        let read =
-            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?));
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get("key")?, row.get("position")?, row.get::<_, i64>("open")?, row.get::<_, i64>("external")?))
+        };
         let found = step.prepare(sql::FIND_UNLINKED)?.query_row([id.as_str()], read).optional().or_store()?;
         let is_whole = |(_, _, open, external): &(i64, i64, i64, i64)| *open == sql::count(waits_for.len()) + external;
         let Some((key, since, open, signals)) = found.filter(is_whole) else { continue };

@@ -45,7 +45,9 @@ pub(crate) fn link_some(step: &mut Step<'_>) -> Result<bool> {
 
 /// Stores the next piece. One whose task waits no longer, or is another by now, is dropped. Returns how many edges it stored.
 fn link_next(step: &mut Step<'_>) -> Result<Option<usize>> {
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok((row.get("number")?, row.get("successor")?, row.get("since")?, row.get("place")?, row.get("edges")?))
+    };
     let next = step.prepare(sql::NEXT_LINK_DUE)?.query_row([], read).optional().or_store()?;
     let Some((number, key, since, place, edges)): Option<(i64, i64, i64, Option<i64>, String)> = next else {
         return Ok(None);
@@ -77,7 +79,7 @@ fn link(step: &mut Step<'_>, key: i64, since: i64, place: Option<i64>, edges: &[
         parents::restore(step, key, place, edges.iter().map(|edge| &edge.on))?;
     }
     step.prepare(sql::COUNT_SIGNALS)?.execute((key, signals)).or_store()?;
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get("total")?, row.get("signals")?));
     let (total, signalled): (i64, i64) = step.prepare(sql::FIND_DEPENDENT)?.query_row([key], read).or_store()?;
     if let Some(cause) = aborted_by {
         leave::abort(step, key, Some(&cause))?;

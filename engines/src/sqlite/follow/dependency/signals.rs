@@ -75,8 +75,8 @@ fn signal_round(step: &mut Step<'_>, ended: &mut [Ended], limit: usize) -> Resul
                 break;
             }
             let mut columns = row::Columns::of(row);
-            let (since, successor) = (columns.take()?, columns.take()?);
-            round.push(Signal { since, on: id, successor, policy: policy(columns.take()?)?, end: *end });
+            let (since, successor) = (columns.take("since")?, columns.take("successor")?);
+            round.push(Signal { since, on: id, successor, policy: policy(columns.take("policy")?)?, end: *end });
         }
         drop(rows);
         if let Some(Signal { since, successor, .. }) = round[first..].last() {

@@ -31,7 +31,8 @@ impl RunningByName {
         };
         if self.0.is_none() {
             let mut statement = conn.prepare_cached(sql::LEASED_OF_NAMES).or_store()?;
-            let rows = statement.query_map([queue], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())));
+            let rows =
+                statement.query_map([queue], |row| Ok((row.get("name")?, row.get::<_, i64>("leased")?.unsigned_abs())));
             self.0 = Some(rows.or_store()?.collect::<rusqlite::Result<_>>().or_store()?);
         }
         Ok(self.0.as_ref().and_then(|names| names.get(name.as_str())).copied().unwrap_or(0))
