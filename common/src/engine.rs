@@ -28,6 +28,7 @@ pub mod parents;
 pub mod reads;
 pub mod schedules;
 pub mod sealed;
+pub mod settings;
 pub mod submit;
 pub mod upkeep;
 pub mod verbs;
@@ -45,8 +46,9 @@ pub use self::{
         Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter, Trouble,
     },
     schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, StoredSchedule},
+    settings::{DeleteRole, Deleted, PutMode},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
-    upkeep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
+    upkeep::{LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, TaskDeletion},
     verbs::{
         Access, AuditLog, Claims, Duties, Letters, Queues, Schedules, Settings, Tasks, Upkeep, Waiting, Workers,
         Workflows,

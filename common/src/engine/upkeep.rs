@@ -1,4 +1,4 @@
-//! Chores and configuration.
+//! Chores: what is past its time is moved, taken back or deleted.
 
 use std::ops::AddAssign;
 
@@ -8,7 +8,6 @@ use crate::{
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName},
-    queue::RoleConfig,
     task::Task,
     time::Timestamp,
 };
@@ -78,17 +77,6 @@ pub fn validate_move(from: &QueueName, to: &QueueName, limit: usize) -> Result<(
     validate_limit(limit)
 }
 
-/// Checks the bounds of a creation of queues.
-///
-/// # Errors
-/// [`Error::Invalid`].
-pub fn validate_creation(queues: &[QueueName]) -> Result<()> {
-    if queues.len() > MAX_BATCH {
-        return Err(Error::Invalid(format!("a call creates at most {MAX_BATCH} queues")));
-    }
-    Ok(())
-}
-
 /// A task that the store ended without a settlement: when its lease was taken back, or when it expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostTask {
@@ -146,61 +134,6 @@ impl Reclaimed {
     }
 }
 
-/// The entry that must exist where a configuration entry is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PutMode<T> {
-    /// Nothing.
-    Create,
-    /// An entry with this name.
-    Replace,
-    /// Either.
-    Upsert,
-    /// This very entry, as it was read before the change. A change made meanwhile by another caller is not overwritten.
-    Unchanged(T),
-}
-
-impl<T: PartialEq> PutMode<T> {
-    /// Checks the stored entry. `unknown` is the error for a missing one, `what` names the entry, e.g. `queue mail`.
-    ///
-    /// # Errors
-    /// [`Error::Exists`], [`Error::Changed`] and `unknown`.
-    pub fn check(&self, stored: Option<&T>, unknown: Error, what: impl FnOnce() -> String) -> Result<()> {
-        match (self, stored) {
-            (Self::Create, Some(_)) => Err(Error::Exists(what())),
-            (Self::Replace | Self::Unchanged(_), None) => Err(unknown),
-            (Self::Unchanged(expected), Some(stored)) if stored != expected => Err(Error::Changed(what())),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The condition for deleting a role; by default, that no live worker serves it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DeleteRole {
-    /// This very entry must be stored, as it was read. A change made meanwhile by another caller is not overwritten.
-    pub expected: Option<RoleConfig>,
-    /// Even while live workers serve it.
-    pub force: bool,
-}
-
-/// Checks the stored entry before a deletion. `unknown` is the error for a missing one, `what` names the entry, e.g.
-/// `queue mail`.
-///
-/// # Errors
-/// `unknown`, and [`Error::Changed`] for another entry than the expected one.
-pub fn check_deletion<T: PartialEq>(
-    expected: Option<&T>,
-    stored: Option<&T>,
-    unknown: Error,
-    what: impl FnOnce() -> String,
-) -> Result<()> {
-    match (expected, stored) {
-        (_, None) => Err(unknown),
-        (Some(expected), Some(stored)) if stored != expected => Err(Error::Changed(what())),
-        _ => Ok(()),
-    }
-}
-
 /// The result of the deletion of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskDeletion {
@@ -221,13 +154,4 @@ pub fn validate_task_deletion(ids: &[TaskId]) -> Result<()> {
         return Err(Error::Invalid(format!("a call deletes at most {MAX_BATCH} tasks")));
     }
     Ok(())
-}
-
-/// The progress of the deletion of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deleted {
-    /// It is gone.
-    Done,
-    /// Finished tasks are left; call again.
-    More,
 }

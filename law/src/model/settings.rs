@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::{AccessKey, Digest, Session},
-    engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, settings::check_deletion},
     limits::{MAX_BATCH, MAX_SESSIONS},
     name::{KeyId, QueueName, RoleName, TaskId, WorkerId},
     queue::{

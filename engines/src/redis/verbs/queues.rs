@@ -1,7 +1,7 @@
 //! The names of the queues, in pieces. Only the store knows which queues exist; no process keeps a list.
 
 use jobbers_common::{
-    engine::{Result, upkeep::validate_creation},
+    engine::{Result, settings::validate_creation},
     name::QueueName,
 };
 use redis::{Cmd, Value};

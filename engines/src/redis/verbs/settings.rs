@@ -11,7 +11,7 @@ use std::{
 
 use jobbers_common::{
     access::AccessKey,
-    engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, settings::check_deletion},
     limits::MAX_CONFIG_ENTRIES,
     name::{KeyId, QueueName, RoleName, WorkerId},
     queue::{

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::AccessKey,
-    engine::{DeleteRole, Deleted, Error, PutMode, Result, upkeep::check_deletion},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, settings::check_deletion},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
     name::{KeyId, QueueName, RoleName, WorkerId},

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Deleted, PutMode, QueueListRequest, QueuePage, QueueStats, Queues, Result,
-        reads::validate_limit,
-        upkeep::{validate_creation, validate_move},
+        Deleted, PutMode, QueueListRequest, QueuePage, QueueStats, Queues, Result, reads::validate_limit,
+        settings::validate_creation, upkeep::validate_move,
     },
     history::{Grain, History, validate_history},
     name::QueueName,
