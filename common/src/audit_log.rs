@@ -39,6 +39,8 @@ pub enum Way {
     Page,
     /// A command that writes to the store.
     Cli,
+    /// A request or a page, from a person whom a trusted proxy names in a header.
+    Header,
 }
 
 /// The outcome of a change, in a word.
@@ -161,7 +163,7 @@ impl fmt::Display for ChangeResult {
 
 impl Way {
     /// All ways.
-    pub const ALL: [Self; 3] = [Self::Api, Self::Page, Self::Cli];
+    pub const ALL: [Self; 4] = [Self::Api, Self::Page, Self::Cli, Self::Header];
 
     /// The name in the file and on every wire.
     #[must_use]
@@ -170,6 +172,7 @@ impl Way {
             Self::Api => "api",
             Self::Page => "page",
             Self::Cli => "cli",
+            Self::Header => "header",
         }
     }
 }

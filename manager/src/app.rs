@@ -32,7 +32,7 @@ use crate::{
     credentials::{failures::Failures, last_use::LastUse},
     dead_letters::holding::{DeadLetters, KeeperContext},
     leases::Leases,
-    listening::listeners::Exposure,
+    listening::{identity::TrustedHeader, listeners::Exposure},
     snapshots::{
         definitions::Definitions,
         known_tasks::{Known, KnownTasks},
@@ -72,6 +72,8 @@ pub(crate) struct App {
     pub(crate) exposures: Vec<Exposure>,
     /// The networks of proxies, which are believed whom they ask for.
     pub(crate) proxies: Networks,
+    /// The header in which proxies name the people whom they signed in, if one is trusted.
+    pub(crate) trusted_header: Option<TrustedHeader>,
     pub(crate) failures: Failures,
     pub(crate) last_use: LastUse,
     /// The identities of the listeners that speak TLS.
@@ -111,6 +113,7 @@ impl App {
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
             exposures: Vec::new(),
             proxies: config.behind_proxy.clone(),
+            trusted_header: TrustedHeader::of(config),
             failures: Failures::default(),
             last_use: LastUse::default(),
             identities: Vec::new(),

@@ -191,6 +191,10 @@ pub struct Config {
     pub insecure: bool,
     /// The networks of the only clients that are served, which are proxies and other managers; empty to serve all.
     pub behind_proxy: Networks,
+    /// The header in which a proxy names the person whom it signed in; empty for none.
+    pub trusted_header: String,
+    /// The networks of the proxies whose header counts.
+    pub trusted_from: Networks,
     /// The file of the certificate; empty for listeners that speak no TLS.
     pub tls_cert: String,
     /// The file of its private key.

@@ -5,6 +5,9 @@
 //! store has no key, everything is allowed, as on a laptop; from the first key on, everything is refused that no key
 //! grants, on loopback too.
 //!
+//! A person whom a trusted proxy signed in has the key of their name ([`named`]). A key of the request's own, in `Authorization`, wins
+//! over the proxy's word, and that over a session.
+//!
 //! A long poll or a stream that is under way ends when its key does, so a revocation holds within a second everywhere.
 //! Clients of the fronts that have ports of their own ([`crate::Listeners`]) can't send a key and are not asked for one.
 //!
@@ -30,6 +33,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 
+pub(crate) mod named;
 mod reach;
 mod requirements;
 pub(crate) mod sessions;
@@ -42,6 +46,7 @@ pub(crate) use self::{
 use crate::{
     app::App,
     credentials::key_text::{KeyText, KeyTextError, is_same},
+    listening::identity::Identity,
     snapshots::live_config::LiveConfig,
 };
 
@@ -78,16 +83,27 @@ pub(crate) struct Signer(pub(crate) Arc<AccessKey>);
 pub(crate) struct Asked<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
+    /// Whom a trusted proxy signed in.
+    pub(crate) identity: Option<&'a Identity>,
     /// Whether a session signs it in: a request of a page, or one that another manager passed on.
     pub(crate) takes_sessions: bool,
 }
 
-/// By which secret a request is signed in, and for what.
+/// By what a request is signed in, and for what.
 #[derive(Debug, Clone)]
 pub(crate) struct Signed {
     key: Arc<AccessKey>,
-    digest: Digest,
+    proof: Proof,
     requirement: Requirement,
+}
+
+/// Why a request has a key.
+#[derive(Debug, Clone)]
+enum Proof {
+    /// It, or its session, was begun with this secret.
+    Secret(Digest),
+    /// A trusted proxy names a person as the key is named.
+    Name(Identity),
 }
 
 /// What a request sent and needs that came while the store had no key: it goes on after the first one is created if it has it.
@@ -114,37 +130,23 @@ impl Doors {
     }
 
     /// Lets a request through to its route, or refuses it.
-    pub(crate) async fn check(
-        &self,
-        app: &App,
-        Asked { method, headers, takes_sessions }: Asked<'_>,
-        route: Option<&str>,
-    ) -> Result<Pass> {
+    pub(crate) async fn check(&self, app: &App, asked: Asked<'_>, route: Option<&str>) -> Result<Pass> {
         let requirement = match &self.requirements {
             None => &Requirement::Open,
-            Some(requirements) => requirements.of_request(method, route),
+            Some(requirements) => requirements.of_request(asked.method, route),
         };
         if requirement == &Requirement::Open {
             return Ok(Pass::Free);
         }
         let config = app.live.current().await?;
-        let signed = match Signed::in_with(&config, headers, requirement) {
-            Err(problem) if takes_sessions && problem.code() == Code::KeyRequired => {
-                let found = sessions::find(&*app.engine, &config, headers, SystemTime::now().into()).await?;
-                let (key, digest) = found.ok_or(problem)?;
-                requirement.check(&key)?;
-                Some(Signed { key, digest, requirement: requirement.clone() })
-            }
-            signed => signed?,
-        };
-        match signed {
+        match Signed::by(app, &config, asked, requirement).await? {
             Some(signed) => {
                 app.last_use.note(&app.engine, &signed.key, SystemTime::now().into());
                 Ok(Pass::Key(signed))
             }
             None if self.needs_keys => Err(Problem::new(Code::KeyRequired, NO_KEY_YET)),
             None => {
-                let sent = headers.get_all(header::AUTHORIZATION).iter();
+                let sent = asked.headers.get_all(header::AUTHORIZATION).iter();
                 let headers = sent.map(|value| (header::AUTHORIZATION, value.clone())).collect();
                 Ok(Pass::NoKeys(Unsigned { headers, requirement: requirement.clone() }))
             }
@@ -159,6 +161,11 @@ impl Pass {
             Self::Free | Self::NoKeys(_) => None,
             Self::Key(Signed { key, .. }) => Some(key),
         }
+    }
+
+    /// Whether a trusted proxy named its client.
+    pub(crate) const fn is_by_header(&self) -> bool {
+        matches!(self, Self::Key(Signed { proof: Proof::Name(_), .. }))
     }
 
     /// The key that signed its client in, for a handler.
@@ -227,11 +234,33 @@ impl Pass {
 }
 
 impl Signed {
-    /// Signs a request in. `None` while the store has no key.
+    /// Signs a request in by what it comes with. `None` while the store has no key.
+    async fn by(app: &App, config: &Config, asked: Asked<'_>, requirement: &Requirement) -> Result<Option<Self>> {
+        let now = SystemTime::now().into();
+        if let Some(identity) = asked.identity.filter(|_| !config.keys.is_empty()) {
+            let key = named::find(config, identity, now)?;
+            named::check_origin(asked.method, asked.headers, asked.takes_sessions)?;
+            return Self::for_request(key, Proof::Name(identity.clone()), requirement).map(Some);
+        }
+        match Self::in_with(config, asked.headers, requirement) {
+            Err(problem) if asked.takes_sessions && problem.code() == Code::KeyRequired => {
+                let found = sessions::find(&*app.engine, config, asked.headers, now).await?;
+                let (key, digest) = found.ok_or(problem)?;
+                Self::for_request(key, Proof::Secret(digest), requirement).map(Some)
+            }
+            signed => signed,
+        }
+    }
+
+    /// Signs a request in by the key that it sent. `None` while the store has no key.
     fn in_with(config: &Config, headers: &HeaderMap, requirement: &Requirement) -> Result<Option<Self>> {
         let Some((key, digest)) = sign_in(config, headers)? else { return Ok(None) };
+        Self::for_request(key, Proof::Secret(digest), requirement).map(Some)
+    }
+
+    fn for_request(key: Arc<AccessKey>, proof: Proof, requirement: &Requirement) -> Result<Self> {
         requirement.check(&key)?;
-        Ok(Some(Self { key, digest, requirement: requirement.clone() }))
+        Ok(Self { key, proof, requirement: requirement.clone() })
     }
 
     fn valid_for(&self, config: &Config, now: Timestamp) -> Option<Duration> {
@@ -239,7 +268,13 @@ impl Signed {
         if (&key.queues, &key.tasks) != (&self.key.queues, &self.key.tasks) {
             return None;
         }
-        let secret = key.valid_secrets(now).find(|secret| is_same(secret, &self.digest))?;
+        let secret = match &self.proof {
+            Proof::Secret(digest) => key.valid_secrets(now).find(|secret| is_same(secret, digest)),
+            Proof::Name(identity) => {
+                let same = named::find(config, identity, now).ok().filter(|found| found.id == key.id);
+                same.and_then(|_| key.valid_secrets(now).next())
+            }
+        }?;
         self.requirement.check(key).ok()?;
         let end = [secret.expires_at, key.expires_at].into_iter().flatten().min();
         Some(end.map_or(Duration::MAX, |end| end.since(now)))
@@ -258,14 +293,23 @@ pub(crate) enum Visitor {
 }
 
 impl Visitor {
-    /// The one who sent these headers.
+    /// The one who sent these headers, or whom a trusted proxy names.
     pub(crate) async fn of(
         app: &App,
         headers: &HeaderMap,
+        identity: Option<&Identity>,
         needed: Option<KeysNeeded>,
         page: Option<OfPage>,
     ) -> Result<Self> {
         let config = app.live.current().await?;
+        if let Some(identity) = identity.filter(|_| !config.keys.is_empty()) {
+            return match named::find(&config, identity, SystemTime::now().into()) {
+                Ok(key) => Ok(Self::Key(key)),
+                // A page shows a person what is wrong with their name.
+                Err(problem) if page.is_some() => Err(problem),
+                Err(_) => Ok(Self::Stranger),
+            };
+        }
         match sign_in(&config, headers) {
             Ok(Some((key, _))) => Ok(Self::Key(key)),
             Ok(None) => Ok(if needed.is_some() { Self::Stranger } else { Self::Any }),

@@ -4,6 +4,7 @@
 
 pub(crate) mod client_address;
 pub(crate) mod guard;
+pub(crate) mod identity;
 pub(crate) mod listeners;
 pub(crate) mod server;
 pub(crate) mod version;

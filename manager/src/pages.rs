@@ -38,6 +38,8 @@ mod tasks;
 mod workers;
 mod workflows;
 
+pub(crate) use self::session::token::FORM_TOKEN;
+
 /// The style sheet and the script, with the version of the program in the address of each ([`frame`]).
 const STYLE: &str = include_str!("pages/style.css");
 const SCRIPT: &str = include_str!("pages/live.js");

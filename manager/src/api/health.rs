@@ -19,6 +19,7 @@ use crate::{
     dead_letters::changes,
     doors::{KeysNeeded, Visitor, sessions::OfPage},
     handlers::problem::problems,
+    listening::identity::Identity,
 };
 
 /// A probe needs an answer now; a store that is slower than this is as good as down.
@@ -58,6 +59,7 @@ pub(crate) async fn ready(
     State(app): State<Arc<App>>,
     needed: Option<Extension<KeysNeeded>>,
     page: Option<Extension<OfPage>>,
+    identity: Option<Extension<Identity>>,
     headers: HeaderMap,
 ) -> Result<Response> {
     if app.leaving.is_cancelled() {
@@ -71,8 +73,9 @@ pub(crate) async fn ready(
     health.warnings.extend(health.tombstones.warning(health.now));
     health.warnings.extend(app.listener_warnings());
     health.warnings.extend(changes::warning(&*app.engine).await);
-    let visitor = Visitor::of(&app, &headers, needed.map(|Extension(needed)| needed), page.map(|Extension(page)| page));
-    let signed_in_as = match visitor.await? {
+    let (needed, page) = (needed.map(|Extension(needed)| needed), page.map(|Extension(page)| page));
+    let identity = identity.as_ref().map(|Extension(identity)| identity);
+    let signed_in_as = match Visitor::of(&app, &headers, identity, needed, page).await? {
         Visitor::Stranger => return Ok(Json(ReadyView::without_details()).into_response()),
         Visitor::Any => None,
         Visitor::Key(key) => Some(key.name.clone()),

@@ -8,7 +8,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
 };
 
-use axum::http::Uri;
+use axum::http::{HeaderName, Uri};
 use jobbers_process::server::{networks::Network, tls::TlsFiles};
 use serde::Serialize;
 
@@ -18,6 +18,30 @@ use super::Config;
 const MAX_URL_BYTES: usize = 512;
 /// What an address may name behind its `?`: files of other managers, which they read when they ask there.
 const FILES: [&str; 3] = ["ca", "cert", "key"];
+
+/// Headers with a meaning of their own for a manager, which name no person.
+const READ_HEADERS: [&str; 18] = [
+    "accept",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "idempotency-key",
+    "if-match",
+    "origin",
+    "sec-fetch-site",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-request-id",
+];
+/// How those begin that are Jobbers' own.
+const OWN_HEADERS: &str = "jobbers-";
 
 /// Whether and how TLS is spoken, on the ports of HTTP.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
@@ -47,6 +71,14 @@ pub struct ClientArgs {
     #[arg(long, env = "MANAGER_BEHIND_PROXY", value_name = "CIDR", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind_proxy: Vec<Network>,
+    /// Take the person from this header, in which a proxy names whom it signed in: the key of that name says what they may do
+    #[arg(long, env = "MANAGER_TRUSTED_HEADER", value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted_header: Option<String>,
+    /// The networks of the proxies whose header counts; from elsewhere it is ignored
+    #[arg(long, env = "MANAGER_TRUSTED_FROM", value_name = "CIDR", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trusted_from: Vec<Network>,
     /// A file with the text of an access key of the role admin, which is created at the start unless the store has keys
     #[arg(long, env = "JOBBERS_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +196,44 @@ impl Config {
         })
     }
 
+    /// The header in which a trusted proxy names a person, if one does.
+    ///
+    /// # Errors
+    /// What is wrong with the name, or with the networks.
+    pub(crate) fn trusted_header(&self) -> Result<Option<HeaderName>, String> {
+        let Self { trusted_header: name, trusted_from: networks, .. } = self;
+        match (name.is_empty(), networks.is_empty()) {
+            (true, true) => return Ok(None),
+            (true, false) => {
+                return Err(
+                    "trusted_from needs trusted_header: the header in which the proxies name a person, such as \
+                            --trusted-header X-Forwarded-User"
+                        .to_owned(),
+                );
+            }
+            (false, true) => {
+                return Err(format!(
+                    "trusted_header needs trusted_from: the addresses of the proxies that set {name}, such as \
+                     --trusted-from 10.0.0.5; any other client could name whom it likes"
+                ));
+            }
+            (false, false) => {}
+        }
+        if let Some(network) = networks.everywhere() {
+            return Err(format!(
+                "trusted_from {network} is every address, so any client could name whom it likes; name the proxies alone, such \
+                 as --trusted-from 10.0.0.5"
+            ));
+        }
+        let header: HeaderName = name.parse().map_err(|_| format!("trusted_header {name:?} is no name of a header"))?;
+        if READ_HEADERS.contains(&header.as_str()) || header.as_str().starts_with(OWN_HEADERS) {
+            return Err(format!(
+                "trusted_header {name:?} has another meaning; proxies set X-Forwarded-User or Remote-User"
+            ));
+        }
+        Ok(Some(header))
+    }
+
     /// Whether MassTasker's clients may be served on every interface, if they only name a port.
     pub(crate) fn serves_masstasker_anywhere(&self) -> bool {
         self.ground(self.masstasker_door((Ipv4Addr::UNSPECIFIED, 0).into())).is_some()
@@ -184,6 +254,7 @@ impl Config {
         if self.masstasker_tls && !self.speaks_tls() {
             return Err("masstasker_tls needs tls_cert and tls_key".to_owned());
         }
+        self.trusted_header()?;
         if self.advertise_url.is_empty() {
             return Ok(());
         }
@@ -256,6 +327,30 @@ mod tests {
             let refused = config.check_addresses().unwrap_err().to_string();
             assert!(refused.starts_with(flag) && refused.contains("--behind-proxy"), "{refused}");
             assert!(Config { insecure: true, ..config }.check_addresses().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_header_is_trusted_only_from_proxies_that_are_named() {
+        let of = |name: &str, networks: &[&str]| {
+            let trusted_from = networks.iter().map(|text| text.parse().unwrap()).collect();
+            with(|config| (config.trusted_header, config.trusted_from) = (name.to_owned(), trusted_from))
+        };
+        assert_eq!(of("", &[]).trusted_header(), Ok(None));
+        let remote_user = HeaderName::from_static("remote-user");
+        assert_eq!(of("Remote-User", &["10.0.0.5", "::1"]).trusted_header(), Ok(Some(remote_user)));
+        for (name, networks, words) in [
+            ("X-User", &[][..], "--trusted-from 10.0.0.5"),
+            ("", &["10.0.0.5"], "--trusted-header X-Forwarded-User"),
+            ("X-User", &["10.0.0.5", "0.0.0.0/0"], "trusted_from 0.0.0.0/0 is every address"),
+            ("X-User", &["::/0"], "trusted_from ::/0 is every address"),
+            ("X User", &["10.0.0.5"], "is no name of a header"),
+            ("Authorization", &["10.0.0.5"], "has another meaning"),
+            ("X-Forwarded-For", &["10.0.0.5"], "has another meaning"),
+            ("Jobbers-Passed-On", &["10.0.0.5"], "has another meaning"),
+        ] {
+            let refused = of(name, networks).check_listening().unwrap_err();
+            assert!(refused.contains(words), "{refused}");
         }
     }
 

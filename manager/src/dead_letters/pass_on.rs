@@ -1,6 +1,6 @@
 //! Passes a request on to the manager that keeps the archive, and brings its answer back.
 //!
-//! The request goes with its caller's own key or session. The caller was let in here, and is let in again there: both managers read the
+//! The request goes with its caller's own key or session, or with the name that a trusted proxy gave its caller. The caller was let in here, and is let in again there: both managers read the
 //! same keys from one store. So no manager acts with rights that its caller lacks, and the store holds no secret of managers,
 //! with which a process that reads it could act. The keeper's address comes from the store, read just before.
 //!
@@ -20,7 +20,10 @@ use jobbers_common::limits::MAX_WAIT;
 use parking_lot::Mutex;
 
 use super::view::unavailable;
-use crate::listening::client_address::{ClientAddress, FORWARDED_FOR};
+use crate::listening::{
+    client_address::{ClientAddress, FORWARDED_FOR},
+    identity::Identity,
+};
 
 /// Marks a request that a manager passed on.
 pub(crate) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
@@ -82,6 +85,9 @@ impl KeeperClient {
         if let Some(ClientAddress(client)) = asked.extensions.get() {
             // An address is always a legal value.
             headers.extend(HeaderValue::try_from(client.to_string()).ok().map(|client| (FORWARDED_FOR, client)));
+        }
+        if let Some(identity) = asked.extensions.get::<Identity>() {
+            headers.extend(identity.header());
         }
         let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
         let answer = client.call(asked.method, path).headers(headers).body(body).waiting(MAX_WAIT).exchange().await?;

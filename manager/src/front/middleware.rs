@@ -29,13 +29,14 @@ use tracing::Instrument;
 use crate::{
     app::{App, overloaded},
     audit::{AuditedOperations, Change},
-    doors::{Asked, Doors, KeysNeeded, Pass, is_page, sessions::OfPage},
+    doors::{Asked, Doors, KeysNeeded, Pass, is_page, named, sessions::OfPage},
     front::known_parameters::KnownParameters,
     handlers::archive,
     leases::Undelivered,
     listening::{
         client_address::ClientAddress,
         guard::{Ambiguous, Guard},
+        identity::Identity,
         server::Caller,
     },
 };
@@ -138,6 +139,9 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     if middleware.doors.need_keys() {
         request.extensions_mut().insert(KeysNeeded);
     }
+    if let Some(trusted) = &middleware.app.trusted_header {
+        trusted.take_off(&mut request);
+    }
     let client = client_of(&request, &middleware.app);
     if let Some(client) = client {
         request.extensions_mut().insert(client);
@@ -151,6 +155,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
         if route.as_ref().is_some_and(|route| is_page(route.as_str())) {
             // What the page asks of the API is signed in by its caller's session.
             request.extensions_mut().insert(OfPage);
+            named::give_form_token(&middleware.app, &mut request).await;
         }
         let underway = middleware.app.meters.request(request.method(), route.clone());
         let mut response = even_if_it_panics(async {
@@ -160,7 +165,8 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
                     let is_of_page = request.extensions().get::<OfPage>().is_some();
                     let headers = request.headers();
                     let takes_sessions = is_of_page || archive::is_passed_on(headers, route.as_ref());
-                    let asked = Asked { method: request.method(), headers, takes_sessions };
+                    let identity = request.extensions().get::<Identity>();
+                    let asked = Asked { method: request.method(), headers, identity, takes_sessions };
                     middleware.check(asked, request.uri(), route.as_ref(), client).await
                 }
                 Err(refused) => Err(refused),

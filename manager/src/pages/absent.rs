@@ -1,7 +1,14 @@
 //! The pages of a program without the feature `pages`: an error that names it.
 
-use axum::{Router, http::Uri, routing::get};
+use axum::{
+    Router,
+    http::{HeaderName, Uri},
+    routing::get,
+};
 use jobbers_api::problem::{Code, Problem};
+
+/// The header that the pages read, which nothing reads here.
+pub(crate) const FORM_TOKEN: HeaderName = HeaderName::from_static("jobbers-form-token");
 
 /// Refuses each of them.
 pub(crate) fn routes(_: Router) -> Router {

@@ -5,3 +5,4 @@ mod key_operations;
 pub(crate) mod keys;
 mod listening;
 mod sessions;
+mod trusted;

@@ -30,6 +30,12 @@ impl Networks {
         self.0.is_empty()
     }
 
+    /// One of them that every address of its family is in.
+    #[must_use]
+    pub fn everywhere(&self) -> Option<&Network> {
+        self.0.iter().find(|network| network.0.prefix_len() == 0)
+    }
+
     /// Whether an address is in one of them. An IPv4 address that is written as one of IPv6 is the same address.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
@@ -100,6 +106,11 @@ mod tests {
             assert_eq!(networks.contain(address.parse().unwrap()), is_in, "{address}");
         }
         assert!(!Networks::default().contain("10.1.0.1".parse().unwrap()));
+        assert_eq!(networks.everywhere(), None);
+        for everywhere in ["0.0.0.0/0", "::/0", "10.0.0.0/0"] {
+            let network: Network = everywhere.parse().unwrap();
+            assert_eq!(Networks(vec!["10.0.0.1".parse().unwrap(), network]).everywhere(), Some(&network));
+        }
         assert_eq!(networks.to_string(), "10.1.0.0/16, 2001:db8::/32, 192.0.2.7/32");
     }
 

@@ -4,3 +4,4 @@ mod captures;
 mod encrypted;
 pub(crate) mod keys;
 pub(crate) mod tls;
+mod trusted;

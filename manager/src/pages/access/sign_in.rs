@@ -36,11 +36,13 @@ const FIRST_PAGE: &str = "ui/";
 /// to do so.
 pub(in crate::pages) async fn around(request: Request, next: Next) -> Response {
     let token = token::of(request.headers());
+    // A person whom a proxy signed in is shown what is wrong: no key that they could sign in with counts.
+    let is_of_proxy = token.as_ref().is_some_and(|token| token.is_of_proxy);
     // Behind a proxy that serves the manager below a path, only a relative address leads back.
     let page = request.uri().path_and_query().map_or(FIRST_PAGE, |page| page.as_str().trim_start_matches('/'));
     let back = back_to(page);
     let request = match (&token, request.method().is_safe()) {
-        (Some(token), false) => match with_token(request, token).await {
+        (Some(token), false) => match with_token(request, &token.text).await {
             Ok(request) => request,
             Err(refusal) => return refusal.into_response(),
         },
@@ -48,7 +50,7 @@ pub(in crate::pages) async fn around(request: Request, next: Next) -> Response {
     };
     let response = TOKEN.scope(token, next.run(request)).await;
     match response.status() {
-        StatusCode::UNAUTHORIZED => Redirect::to(&format!("../sign-in?{back}")).into_response(),
+        StatusCode::UNAUTHORIZED if !is_of_proxy => Redirect::to(&format!("../sign-in?{back}")).into_response(),
         _ => response,
     }
 }

@@ -82,8 +82,12 @@ impl Screen {
         let store = html! {
             small { span.live aria-hidden="true" { "●" } " " (text(&self.ready.store)) }
             @if let Some(name) = &self.ready.signed_in_as {
-                form.person method="post" action="../sign-out" {
-                    (token::field()) (text(name)) " " button { "Sign out" }
+                @if token::signs_out() {
+                    form.person method="post" action="../sign-out" {
+                        (token::field()) (text(name)) " " button { "Sign out" }
+                    }
+                } @else {
+                    small { (text(name)) }
                 }
             }
         };

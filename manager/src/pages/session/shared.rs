@@ -21,6 +21,8 @@ use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
+use super::token::FORM_TOKEN;
+
 /// The header of a request by which an open page keeps itself current.
 const LIVE: HeaderName = HeaderName::from_static("jobbers-live");
 
@@ -38,12 +40,13 @@ const MOST: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Asked {
     address: String,
-    caller: [Option<HeaderValue>; 4],
+    caller: [Option<HeaderValue>; 5],
 }
 
 impl Asked {
     fn of(request: &Request) -> Self {
-        let names = [header::HOST, header::AUTHORIZATION, header::COOKIE, HeaderName::from_static("x-forwarded-proto")];
+        let proto = HeaderName::from_static("x-forwarded-proto");
+        let names = [header::HOST, header::AUTHORIZATION, header::COOKIE, FORM_TOKEN, proto];
         let address = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
         Self { address, caller: names.map(|name| request.headers().get(name).cloned()) }
     }

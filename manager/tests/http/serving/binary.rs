@@ -52,7 +52,7 @@ fn what_makes_no_sense_is_refused_with_its_code() {
     let group = "g".repeat(1_025);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let cases: [(&[&str], i32, &str); 17] = [
+    let cases: [(&[&str], i32, &str); 21] = [
         (&["--lisen", "x"], 2, "--listen"),
         (&["--listen", "here"], 2, "--listen"),
         (&["--config", file.to_str().unwrap()], 64, "tikc"),
@@ -62,6 +62,10 @@ fn what_makes_no_sense_is_refused_with_its_code() {
         (&["--listen", "0.0.0.0:0"], 64, "--behind-proxy"),
         (&["--behind-proxy", "10.0.0.0/33"], 2, "write 10.0.0.0/8"),
         (&["--behind-proxy", "proxy.example"], 2, "write 10.0.0.0/8"),
+        (&["--trusted-header", "X-Forwarded-User"], 64, "--trusted-from 10.0.0.5"),
+        (&["--trusted-from", "10.0.0.5"], 64, "--trusted-header X-Forwarded-User"),
+        (&["--trusted-header", "X-Forwarded-User", "--trusted-from", "10.0.0.5,::/0"], 64, "is every address"),
+        (&["--trusted-header", "Remote-User", "--trusted-from", "proxy.example"], 2, "write 10.0.0.0/8"),
         (&["--taskstore-listen", "here"], 2, "--taskstore-listen"),
         (&["--taskstore-listen", "0.0.0.0:0"], 64, "--insecure"),
         (&["--taskstore-unit", "s"], 2, "write ms or ns"),

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 on_both_engines!(keys_are_followed_by_every_manager_and_shown_in_no_log);
 
 /// What `jobbers keys` prints.
-async fn keys(stack: &Stack, arguments: &[&str]) -> String {
+pub(crate) async fn keys(stack: &Stack, arguments: &[&str]) -> String {
     let store = ["--engine-url", stack.url()];
     let mut command = Program::start("jobbers", stack.folder(), &[&["keys"][..], arguments, &store[..]].concat(), &[]);
     let code = command.exit().await;

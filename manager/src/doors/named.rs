@@ -1,0 +1,88 @@
+//! Keys by their names: a person whom a trusted proxy names ([`Identity`]) may do what the key of that name may.
+//!
+//! So a person's role, scopes, restrictions and end are those of a key, and a revocation holds for them as for a client that sends
+//! the key. Two valid keys of one name would leave open which counts, so neither does.
+//!
+//! A browser lets the proxy name its person with each request, also with one that a page of another site has it send. So a form of a page
+//! needs a token, as with a session, and a change by a call of the API needs the mark of a browser that it comes from a page of
+//! this manager: [`crate::listening::guard`] has refused the mark of any other.
+
+use std::{sync::Arc, time::SystemTime};
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderValue, Method, header},
+};
+use jobbers_api::problem::{Code, Problem, Result};
+use jobbers_common::{access::AccessKey, queue::Config, time::Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::{app::App, credentials::key_text::random_text, listening::identity::Identity, pages::FORM_TOKEN};
+
+/// How many bytes of a digest are a token.
+const TOKEN_BYTES: usize = 16;
+
+/// The key of a person.
+///
+/// # Errors
+/// [`Code::IdentityRefused`] for a header that names none, [`Code::IdentityUnknown`] for a person without a key, or with several.
+pub(super) fn find(config: &Config, identity: &Identity, now: Timestamp) -> Result<Arc<AccessKey>> {
+    let person = identity.person().map_err(|why| Problem::new(Code::IdentityRefused, format!("{why}; {PROXY}")))?;
+    let is_valid = |key: &&Arc<AccessKey>| key.name == person && key.valid_secrets(now).next().is_some();
+    let mut keys = config.keys.values().filter(is_valid);
+    match (keys.next(), keys.next()) {
+        (Some(key), None) => Ok(Arc::clone(key)),
+        (None, _) => {
+            let detail = format!(
+                "your proxy signed you in as {person:?}, and no valid key has this name; `jobbers keys create NAME --role viewer` \
+                 makes one"
+            );
+            Err(Problem::new(Code::IdentityUnknown, detail))
+        }
+        (Some(one), Some(other)) => {
+            let detail = format!(
+                "your proxy signed you in as {person:?}, and more than one valid key has this name ({}, {}); `jobbers keys \
+                 revoke ID` ends one",
+                one.id, other.id
+            );
+            Err(Problem::new(Code::IdentityUnknown, detail))
+        }
+    }
+}
+
+const PROXY: &str = "the proxy in front of this manager sets it once, to the name of the person whom it signed in";
+
+/// Refuses a change that a page of another site may have a browser send. A form of a page has shown its token by now, and no page of
+/// another site can mark a request as passed on.
+pub(super) fn check_origin(method: &Method, headers: &HeaderMap, takes_sessions: bool) -> Result<()> {
+    let is_marked = headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
+    if method.is_safe() || takes_sessions || is_marked {
+        return Ok(());
+    }
+    let detail = "a proxy signed you in, and the request does not show that a page of this manager sent it: programs send a key of \
+                  their own, with `Authorization: Bearer KEY`";
+    Err(Problem::new(Code::ForeignOrigin, detail))
+}
+
+/// Gives a page the token of the forms of a person whom a proxy signed in. It follows from the stored secret of their key, so every
+/// manager gives the same, and nothing is stored for it.
+pub(crate) async fn give_form_token(app: &App, request: &mut Request) {
+    request.headers_mut().remove(FORM_TOKEN);
+    let Some(identity) = request.extensions().get::<Identity>().cloned() else { return };
+    let config = app.live.current().await.ok();
+    if config.as_ref().is_some_and(|config| config.keys.is_empty()) {
+        return;
+    }
+    let now = SystemTime::now().into();
+    let key = config.and_then(|config| find(&config, &identity, now).ok());
+    let text = key.and_then(|key| form_token(&key, now));
+    // Without a key nothing can be changed, and the refusal is not shown to another person.
+    let token = text.unwrap_or_else(|| random_text(2 * TOKEN_BYTES));
+    request.headers_mut().extend(HeaderValue::try_from(token).ok().map(|token| (FORM_TOKEN, token)));
+}
+
+fn form_token(key: &AccessKey, now: Timestamp) -> Option<String> {
+    let secret = key.valid_secrets(now).next()?;
+    let digest = Sha256::new().chain_update("form:").chain_update(secret.digest.0).finalize();
+    Some(digest.iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect())
+}
