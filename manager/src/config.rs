@@ -17,7 +17,8 @@ use jobbers_engines::OpenOptions;
 use jobbers_process::{
     config::{ConfigError, SiteKeys, layered, layered_on_site},
     engine_url::{EngineArgs, WaitArgs, without_password},
-    host, listen,
+    host,
+    listen::{self, Endpoint},
     logging::LogArgs,
     server::networks::Networks,
 };
@@ -125,10 +126,10 @@ pub struct StopArgs {
 /// Where TaskStore's clients are answered, beside `/taskstore` and `/taskstore-ns`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct TaskStoreArgs {
-    /// Also answer TaskStore's clients at the root of this address
-    #[arg(long, env = "MANAGER_TASKSTORE_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
+    /// Also answer TaskStore's clients at the root of this address, or at unix:/PATH[?mode=0660]
+    #[arg(long, env = "MANAGER_TASKSTORE_LISTEN", value_name = "ADDRESS")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub taskstore_listen: Option<SocketAddr>,
+    pub taskstore_listen: Option<Endpoint>,
     /// In which unit that address counts time: ns as the Go client does, ms as TaskStore's document says [default: ns]
     #[arg(long, env = "MANAGER_TASKSTORE_UNIT", value_name = "UNIT")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +139,7 @@ pub struct TaskStoreArgs {
 /// Where MassTasker's clients are answered.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct MassTaskerArgs {
-    /// Answer MassTasker's clients over gRPC at this address, at :PORT, or none [without an address: 127.0.0.1:50053]
+    /// Answer MassTasker's clients over gRPC at this address, at :PORT, unix:/PATH[?mode=0660] or none [without an address: 127.0.0.1:50053]
     #[arg(
         long,
         env = "MASSTASKER_LISTEN_RPC",
@@ -271,8 +272,8 @@ pub struct Config {
     /// Host names accepted by a manager on loopback besides localhost; `*` for any.
     pub allowed_hosts: Vec<String>,
     /// Where TaskStore's clients are answered at the root.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "listen::read_if_any")]
-    pub taskstore_listen: Option<SocketAddr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taskstore_listen: Option<Endpoint>,
     /// In which unit that address counts time.
     pub taskstore_unit: Unit,
     /// Where MassTasker's clients are answered.
@@ -472,12 +473,12 @@ mod tests {
     #[test]
     fn the_default_variable_of_masstasker_stops_no_manager() {
         let config = load(&["--masstasker-listen", ":50053"]).unwrap();
-        assert_eq!(config.masstasker_socket(), Some("127.0.0.1:50053".parse().unwrap()));
+        assert_eq!(config.masstasker_endpoint(), Some("127.0.0.1:50053".parse().unwrap()));
         assert!(config.check_addresses().is_ok());
         let open = load(&["--masstasker-listen", ":50053", "--insecure"]).unwrap();
-        assert_eq!(open.masstasker_socket(), Some("0.0.0.0:50053".parse().unwrap()));
+        assert_eq!(open.masstasker_endpoint(), Some("0.0.0.0:50053".parse().unwrap()));
         assert_eq!(toml::from_str::<Config>(&open.to_toml()).unwrap(), open);
-        assert_eq!(load(&["--masstasker-listen", "none"]).unwrap().masstasker_socket(), None);
+        assert_eq!(load(&["--masstasker-listen", "none"]).unwrap().masstasker_endpoint(), None);
         assert!(load(&["--masstasker-listen", "0.0.0.0:1"]).unwrap().check_addresses().is_err());
     }
 

@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 #[cfg(feature = "boards")]
 use jobbers_boards::masstasker;
 use jobbers_common::engine::Engine;
-use jobbers_process::{server::Listener, shutdown::Shutdown, telemetry::SCOPE};
+use jobbers_process::{listen::Endpoint, server::Listener, shutdown::Shutdown, telemetry::SCOPE};
 use tokio::task::JoinSet;
 
 mod api;
@@ -108,7 +108,7 @@ async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, sh
     let observed: Weak<dyn telemetry::gauges::Observed> = observed;
     telemetry::gauges::observe(&observed, &opentelemetry::global::meter(SCOPE));
     dead_letters::gauges::observe(&app.dead_letters, &opentelemetry::global::meter(SCOPE));
-    let guard = listening::guard::Guard::new(&config, address);
+    let guard = listening::guard::Guard::new(&config, &address.into());
     let mut background = JoinSet::new();
     background.spawn(ticks::chores::run(Arc::clone(&app), config.tick));
     background.spawn(ticks::schedules::run(Arc::clone(&app), config.tick));
@@ -151,9 +151,9 @@ async fn keep_fresh(app: Arc<App>, config_refresh: Duration) {
 /// Answers TaskStore's clients on a port of their own, if they have one.
 async fn serve_taskstore(listener: Option<Listener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
     let Some(listener) = listener else { return };
-    let address = listener.local_addr().unwrap_or(config.listen);
+    let address = listener.endpoint().unwrap_or(Endpoint::Tcp(config.listen));
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
-    let guard = listening::guard::Guard::new(config, address);
+    let guard = listening::guard::Guard::new(config, &address);
     let routes = Routes::plain(front::router::taskstore(app, guard, config.taskstore_unit));
     listening::server::serve(listener, routes, config, &app.memory, shutdown).await;
 }

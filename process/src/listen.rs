@@ -4,6 +4,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use serde::{Deserialize, Deserializer, de};
 
+mod endpoint;
+
+pub use self::endpoint::{Endpoint, SocketFile};
+
 /// A listen address that other machines can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(

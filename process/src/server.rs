@@ -6,7 +6,7 @@
 use std::{fmt::Display, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use hyper_util::{rt::TokioIo, server::graceful::GracefulConnection};
-use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod answer;
@@ -17,6 +17,7 @@ mod listener;
 pub mod memory;
 pub mod networks;
 mod policy;
+mod socket_file;
 pub mod tls;
 mod transport;
 
@@ -24,10 +25,12 @@ use self::{
     connections::{ConnectionState, Connections, Noted},
     guests::Guests,
     memory::ClientMemory,
+    transport::Accepted,
 };
 pub use self::{
     listener::Listener,
     policy::{Policy, Protocol},
+    socket_file::SocketFileListener,
 };
 use crate::shutdown::Shutdown;
 
@@ -41,13 +44,14 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// A connection as its protocol gets it.
 pub type Stream = TokioIo<Noted>;
 
-/// Serves until `shutdown`; returns when no connection is left. `connect` makes the protocol's connection of a stream.
+/// Serves until `shutdown`; returns when no connection is left. `connect` makes the protocol's connection of a stream,
+/// and of the address of its client: a client of a socket in the file system has none.
 pub async fn serve<C>(
     listener: Listener,
     policy: &Policy,
     memory: &Arc<ClientMemory>,
     shutdown: &Shutdown,
-    connect: impl Fn(Stream, SocketAddr, Arc<ConnectionState>) -> C + Clone + Send + 'static,
+    connect: impl Fn(Stream, Option<SocketAddr>, Arc<ConnectionState>) -> C + Clone + Send + 'static,
 ) where
     C: GracefulConnection<Error: Display + Send> + Send + 'static,
 {
@@ -133,18 +137,13 @@ async fn accept(
     listener: &Listener,
     places: &Connections,
     guests: &mut Guests,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+) -> Option<(Accepted, Option<SocketAddr>, OwnedSemaphorePermit)> {
     let place = places.place().await?;
     loop {
         match listener.accept().await {
-            Ok((_, peer)) if !guests.include(peer) => {}
-            Ok((stream, peer)) => {
-                // Answers are small and written at once; waiting to fill a packet would only add latency.
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was refused");
-                }
-                return Some((stream, peer, place));
-            }
+            // Who may connect to a socket in the file system, its permissions say.
+            Ok((_, Some(peer))) if !guests.include(peer) => {}
+            Ok((stream, peer)) => return Some((stream, peer, place)),
             // Mostly "too many open files", which passes when a connection ends; no event signals that.
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");

@@ -15,7 +15,7 @@ use super::{board, bootstrap, connections, front::Front, service, settings::Sett
 /// ([`jobbers_process::listen::check`]).
 pub async fn serve(settings: Settings, boards: Arc<dyn Boards>, listener: impl Into<Listener>, shutdown: Shutdown) {
     let listener = listener.into();
-    if let Ok(address) = listener.local_addr() {
+    if let Ok(address) = listener.endpoint() {
         tracing::info!(%address, "listening for clients of MassTasker");
     }
     let front = Arc::new(Front {

@@ -105,7 +105,7 @@ pub(crate) async fn lease(
     let workers = &app.leases.workers;
     let (queues, unknown_queues) = known_queues(&app, &worker, queues).await?;
     let claimant = Claimant {
-        host: caller.map(|caller| caller.0.peer.ip().to_string()).unwrap_or_default(),
+        host: caller.and_then(|caller| caller.0.peer).map(|peer| peer.to_string()).unwrap_or_default(),
         version: version.unwrap_or_else(|| UNKNOWN_VERSION.to_owned()),
         queues: queues.clone(),
         tasks: match &tasks {

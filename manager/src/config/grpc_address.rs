@@ -6,15 +6,15 @@ use std::{
     str::FromStr,
 };
 
-use jobbers_process::listen;
+use jobbers_process::listen::Endpoint;
 use serde::{Deserialize, Serialize};
 
 /// An address for MassTasker's clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum GrpcAddress {
     /// This one.
-    At(SocketAddr),
+    At(Endpoint),
     /// `:PORT`, the form that the original's variable has by default: this port, on every interface if the manager may listen
     /// there, else on loopback. So a variable that was left in the environment stops no manager.
     Port(u16),
@@ -23,20 +23,20 @@ pub enum GrpcAddress {
 }
 
 impl GrpcAddress {
-    /// The address to listen on.
+    /// Where to listen.
     #[must_use]
-    pub const fn socket(self, insecure: bool) -> Option<SocketAddr> {
+    pub fn endpoint(&self, insecure: bool) -> Option<Endpoint> {
         let interface = if insecure { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
         match self {
-            Self::At(address) => Some(address),
-            Self::Port(port) => Some(SocketAddr::new(IpAddr::V4(interface), port)),
+            Self::At(endpoint) => Some(endpoint.clone()),
+            Self::Port(port) => Some(SocketAddr::new(IpAddr::V4(interface), *port).into()),
             Self::Nowhere => None,
         }
     }
 
     /// What the operator should know about it, if it is not what the address says.
     #[must_use]
-    pub fn warning(self, insecure: bool) -> Option<String> {
+    pub fn warning(&self, insecure: bool) -> Option<String> {
         match self {
             Self::Port(port) if !insecure => Some(format!(
                 "MassTasker's clients are answered on 127.0.0.1:{port} only: :{port} means every interface with --insecure"
@@ -49,7 +49,7 @@ impl GrpcAddress {
 impl fmt::Display for GrpcAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::At(address) => address.fmt(f),
+            Self::At(endpoint) => endpoint.fmt(f),
             Self::Port(port) => write!(f, ":{port}"),
             Self::Nowhere => f.write_str("none"),
         }
@@ -64,7 +64,7 @@ impl FromStr for GrpcAddress {
             "none" | "" => Ok(Self::Nowhere),
             _ => match text.strip_prefix(':').map(str::parse) {
                 Some(Ok(port)) => Ok(Self::Port(port)),
-                _ => listen::parse(text).map(Self::At).map_err(|error| format!("{error}, :50053 or none")),
+                _ => text.parse().map(Self::At).map_err(|error: String| format!("{error}, :50053 or none")),
             },
         }
     }
@@ -95,12 +95,13 @@ mod tests {
             (":50053", true, Some("0.0.0.0:50053")),
             ("[::1]:9", false, Some("[::1]:9")),
             ("0.0.0.0:9", false, Some("0.0.0.0:9")),
+            ("unix:/run/front.sock?mode=0660", false, Some("unix:/run/front.sock?mode=0660")),
             ("none", true, None),
             ("", false, None),
         ] {
             let address: GrpcAddress = text.parse().unwrap();
-            assert_eq!(address.socket(insecure), socket.map(|socket| socket.parse().unwrap()), "{text}");
-            assert_eq!(address.to_string().parse(), Ok(address), "{text}");
+            assert_eq!(address.endpoint(insecure), socket.map(|socket| socket.parse().unwrap()), "{text}");
+            assert_eq!(address.to_string().parse().as_ref(), Ok(&address), "{text}");
             assert_eq!(address.warning(insecure).is_some(), text == ":50053" && !insecure, "{text}");
         }
         for bad in [":", ":x", ":70000", "50053", "host:1"] {

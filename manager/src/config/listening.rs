@@ -9,7 +9,10 @@ use std::{
 };
 
 use axum::http::{HeaderName, Uri};
-use jobbers_process::server::{networks::Network, tls::TlsFiles};
+use jobbers_process::{
+    listen::Endpoint,
+    server::{networks::Network, tls::TlsFiles},
+};
 use serde::Serialize;
 
 use super::Config;
@@ -86,9 +89,9 @@ pub struct ClientArgs {
 }
 
 /// A listener, as far as it matters who reaches it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Door {
-    pub(crate) address: SocketAddr,
+    pub(crate) address: Endpoint,
     /// The flag that names the address.
     pub(crate) flag: &'static str,
     pub(crate) speaks_tls: bool,
@@ -99,6 +102,8 @@ pub(crate) struct Door {
 /// Why a listener may have its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
+    /// Only those users of this machine reach it whom the permissions of its file let in.
+    SocketFile,
     /// Only this machine reaches it.
     Loopback,
     /// It serves only clients with a certificate.
@@ -112,9 +117,9 @@ pub(crate) enum Ground {
 }
 
 /// A listener may not have its address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Exposed {
-    address: SocketAddr,
+    address: Endpoint,
     flag: &'static str,
     asks_for_keys: bool,
 }
@@ -140,19 +145,21 @@ impl Config {
     /// # Errors
     /// The first such address.
     pub fn check_addresses(&self) -> Result<(), Exposed> {
-        let taskstore = self.taskstore_listen.map(|address| self.taskstore_door(address));
-        let masstasker = self.masstasker_socket().map(|address| self.masstasker_door(address));
-        let doors = [Some(self.http_door(self.listen)), taskstore, masstasker];
-        doors.into_iter().flatten().try_for_each(|door| match self.ground(door) {
+        let taskstore = self.taskstore_listen.clone().map(|address| self.taskstore_door(address));
+        let masstasker = self.masstasker_endpoint().map(|address| self.masstasker_door(address));
+        let doors = [Some(self.http_door(self.listen.into())), taskstore, masstasker];
+        doors.into_iter().flatten().try_for_each(|door| match self.ground(&door) {
             Some(_) => Ok(()),
             None => Err(Exposed { address: door.address, flag: door.flag, asks_for_keys: door.asks_for_keys }),
         })
     }
 
     /// Why a listener may have its address; `None` if it may not.
-    pub(crate) fn ground(&self, door: Door) -> Option<Ground> {
+    pub(crate) fn ground(&self, door: &Door) -> Option<Ground> {
+        let file = door.address.socket_file();
         let grounds = [
-            (Ground::Loopback, door.address.ip().to_canonical().is_loopback()),
+            (Ground::SocketFile, file.is_some_and(|file| !file.is_open_to_all())),
+            (Ground::Loopback, file.is_some() || door.address.is_loopback()),
             (Ground::Certificates, door.speaks_tls && self.knows_clients()),
             (Ground::Proxies, !self.behind_proxy.is_empty()),
             (Ground::Keys, door.speaks_tls && door.asks_for_keys && !self.insecure),
@@ -162,17 +169,17 @@ impl Config {
     }
 
     /// The listener of the native API.
-    pub(crate) const fn http_door(&self, address: SocketAddr) -> Door {
+    pub(crate) const fn http_door(&self, address: Endpoint) -> Door {
         Door { address, flag: "--listen", speaks_tls: self.speaks_tls(), asks_for_keys: true }
     }
 
     /// That of TaskStore's clients.
-    pub(crate) const fn taskstore_door(&self, address: SocketAddr) -> Door {
+    pub(crate) const fn taskstore_door(&self, address: Endpoint) -> Door {
         Door { address, flag: "--taskstore-listen", speaks_tls: self.speaks_tls(), asks_for_keys: false }
     }
 
     /// That of MassTasker's clients.
-    pub(crate) const fn masstasker_door(&self, address: SocketAddr) -> Door {
+    pub(crate) const fn masstasker_door(&self, address: Endpoint) -> Door {
         Door { address, flag: "--masstasker-listen", speaks_tls: self.masstasker_tls, asks_for_keys: false }
     }
 
@@ -236,13 +243,13 @@ impl Config {
 
     /// Whether MassTasker's clients may be served on every interface, if they only name a port.
     pub(crate) fn serves_masstasker_anywhere(&self) -> bool {
-        self.ground(self.masstasker_door((Ipv4Addr::UNSPECIFIED, 0).into())).is_some()
+        self.ground(&self.masstasker_door(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())).is_some()
     }
 
     /// Where to listen for MassTasker's clients.
     #[must_use]
-    pub fn masstasker_socket(&self) -> Option<SocketAddr> {
-        self.masstasker_listen.and_then(|address| address.socket(self.serves_masstasker_anywhere()))
+    pub fn masstasker_endpoint(&self) -> Option<Endpoint> {
+        self.masstasker_listen.as_ref().and_then(|address| address.endpoint(self.serves_masstasker_anywhere()))
     }
 
     /// Checks the settings of TLS and of addresses for themselves.
@@ -301,14 +308,21 @@ mod tests {
 
     #[test]
     fn other_machines_are_served_for_a_reason_or_because_it_was_asked_for() {
-        let address: SocketAddr = "0.0.0.0:8000".parse().unwrap();
-        let grounds = |config: &Config| {
-            [config.http_door(address), config.taskstore_door(address), config.masstasker_door(address)]
-                .map(|door| config.ground(door))
+        let address: Endpoint = "0.0.0.0:8000".parse().unwrap();
+        let at = |config: &Config, address: &Endpoint| {
+            let address = || address.clone();
+            [config.http_door(address()), config.taskstore_door(address()), config.masstasker_door(address())]
+                .map(|door| config.ground(&door))
         };
+        let grounds = |config: &Config| at(config, &address);
         let plain = with(|_| {});
         assert_eq!(grounds(&plain), [None, None, None]);
-        assert_eq!(plain.ground(plain.http_door("[::1]:1".parse().unwrap())), Some(Ground::Loopback));
+        assert_eq!(plain.ground(&plain.http_door("[::1]:1".parse().unwrap())), Some(Ground::Loopback));
+        for (file, ground) in
+            [("", Ground::SocketFile), ("?mode=0770", Ground::SocketFile), ("?mode=0666", Ground::Loopback)]
+        {
+            assert_eq!(at(&plain, &format!("unix:/x{file}").parse().unwrap()), [Some(ground); 3], "{file}");
+        }
         assert_eq!(grounds(&with(tls)), [Some(Ground::Keys), None, None], "fronts ask for no key");
         let insecure = with(|config| config.insecure = true);
         assert_eq!(grounds(&insecure), [Some(Ground::Insecure); 3]);
@@ -320,8 +334,8 @@ mod tests {
         let behind = with(|config| config.behind_proxy = ["10.0.0.0/8".parse().unwrap()].into_iter().collect());
         assert_eq!(grounds(&behind), [Some(Ground::Proxies); 3]);
         for (config, flag) in [
-            (with(|config| config.listen = address), "--listen 0.0.0.0:8000"),
-            (with(|config| config.taskstore_listen = Some(address)), "--taskstore-listen 0.0.0.0:8000"),
+            (with(|config| config.listen = "0.0.0.0:8000".parse().unwrap()), "--listen 0.0.0.0:8000"),
+            (with(|config| config.taskstore_listen = Some(address.clone())), "--taskstore-listen 0.0.0.0:8000"),
             (with(|config| config.masstasker_listen = "0.0.0.0:8000".parse().ok()), "--masstasker-listen 0.0.0.0:8000"),
         ] {
             let refused = config.check_addresses().unwrap_err().to_string();

@@ -205,10 +205,10 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     answer.instrument(span).await
 }
 
-/// The address of a request's client. One of a test comes without a connection.
+/// The address of a request's client, if it has one. One of a test comes without a connection.
 fn client_of(request: &Request, app: &App) -> Option<ClientAddress> {
     let caller = request.extensions().get::<Caller>()?;
-    Some(ClientAddress::of(request.headers(), caller.peer.ip(), &app.proxies))
+    Some(ClientAddress::of(request.headers(), caller.peer?, &app.proxies))
 }
 
 /// A line of the log about a request.

@@ -8,10 +8,7 @@
 //!
 //! Programs send neither header and are not affected. This is no access control: it does not stop clients that reach the address.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{net::IpAddr, sync::Arc};
 
 use arc_swap::ArcSwapOption;
 use axum::{
@@ -19,6 +16,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Uri, Version, header, uri::Authority},
 };
 use jobbers_api::problem::{Code, Problem, Result};
+use jobbers_process::listen::Endpoint;
 
 use crate::config::Config;
 
@@ -37,9 +35,9 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// For a manager that listens on `address`.
-    pub(crate) fn new(config: &Config, address: SocketAddr) -> Self {
-        // Elsewhere than on loopback its names are known only if they are given.
-        let has_names = address.ip().to_canonical().is_loopback() || !config.allowed_hosts.is_empty();
+    pub(crate) fn new(config: &Config, address: &Endpoint) -> Self {
+        // Elsewhere than on loopback its names are known only if they are given. No web page reaches a socket in the file system.
+        let has_names = address.is_loopback() || !config.allowed_hosts.is_empty();
         let is_open = !has_names || config.allowed_hosts.iter().any(|name| name == "*");
         let advertised = config.advertise_url.parse::<Uri>().ok();
         let advertised = advertised.as_ref().and_then(Uri::host).map(str::to_owned);
@@ -143,7 +141,7 @@ mod tests {
     fn on(address: &str, allowed: &[&str]) -> Guard {
         let allowed_hosts = allowed.iter().map(|&name| name.to_owned()).collect();
         let config = Config { allowed_hosts, advertise_url: "http://Advertised:1".to_owned(), ..Config::default() };
-        Guard::new(&config, address.parse().unwrap())
+        Guard::new(&config, &address.parse().unwrap())
     }
 
     #[test]

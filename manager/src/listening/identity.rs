@@ -44,7 +44,7 @@ impl TrustedHeader {
     ///
     /// What a page asks of the API comes without the header, and keeps the extension of the page's request.
     pub(crate) fn take_off(&self, request: &mut Request) {
-        let peer = request.extensions().get::<Caller>().map(|caller| caller.peer.ip());
+        let peer = request.extensions().get::<Caller>().and_then(|caller| caller.peer);
         let has_key = request.headers().contains_key(header::AUTHORIZATION);
         let identity = peer.filter(|_| !has_key).and_then(|peer| self.read(request, peer));
         request.headers_mut().remove(&self.name);

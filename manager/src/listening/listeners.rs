@@ -1,11 +1,14 @@
 //! Where a manager listens.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{io, sync::Arc};
 
-use jobbers_process::server::{
-    Listener, Protocol,
-    networks::Networks,
-    tls::{Tls, TlsError, TlsFiles},
+use jobbers_process::{
+    listen::Endpoint,
+    server::{
+        Listener, Protocol, SocketFileListener,
+        networks::Networks,
+        tls::{Tls, TlsError, TlsFiles},
+    },
 };
 use tokio::net::TcpListener;
 
@@ -46,7 +49,9 @@ impl Exposure {
     pub(crate) fn warning(&self, has_keys: bool) -> Option<String> {
         let Self { door: Door { address, asks_for_keys, .. }, ground, networks } = self;
         match (ground, asks_for_keys, has_keys) {
-            (Ground::Certificates, ..) | (Ground::Loopback, true, _) | (Ground::Loopback, false, false) => None,
+            (Ground::Certificates | Ground::SocketFile, ..)
+            | (Ground::Loopback, true, _)
+            | (Ground::Loopback, false, false) => None,
             (Ground::Proxies | Ground::Keys, true, true) | (Ground::Proxies, false, false) => None,
             (Ground::Insecure, true, true) => Some(format!(
                 "{address} serves other machines without TLS (--insecure): keys and tasks can be read on their way"
@@ -77,7 +82,7 @@ pub enum ListenError {
     #[error("can't listen on {address}: {source}; choose another address with {flag}")]
     Address {
         /// The address.
-        address: SocketAddr,
+        address: Endpoint,
         /// The flag that names it.
         flag: &'static str,
         /// What the system says.
@@ -95,14 +100,14 @@ impl Listeners {
     /// When an address can't be had, or the files of TLS can't be used.
     pub async fn bind(config: &Config) -> Result<Self, ListenError> {
         let files = config.tls_files();
-        let http = bind(config.listen, files.as_ref(), Protocol::Http1, "--listen").await?;
+        let http = bind(config.listen.into(), files.as_ref(), Protocol::Http1, "--listen").await?;
         let taskstore =
-            bind_if_any(config.taskstore_listen, files.as_ref(), Protocol::Http1, "--taskstore-listen").await?;
+            bind_if_any(config.taskstore_listen.clone(), files.as_ref(), Protocol::Http1, "--taskstore-listen").await?;
         let files = files.filter(|_| config.masstasker_tls);
         let masstasker =
-            bind_if_any(config.masstasker_socket(), files.as_ref(), Protocol::Http2, "--masstasker-listen").await?;
+            bind_if_any(config.masstasker_endpoint(), files.as_ref(), Protocol::Http2, "--masstasker-listen").await?;
         let anywhere = config.serves_masstasker_anywhere();
-        if let Some(warning) = config.masstasker_listen.and_then(|address| address.warning(anywhere)) {
+        if let Some(warning) = config.masstasker_listen.as_ref().and_then(|address| address.warning(anywhere)) {
             tracing::warn!("{warning}");
         }
         Ok(Self { http, taskstore, masstasker })
@@ -110,13 +115,13 @@ impl Listeners {
 
     /// Why they may have their addresses.
     pub(crate) fn exposures(&self, config: &Config) -> Vec<Exposure> {
-        let address = |listener: Option<&Listener>| listener?.local_addr().ok();
+        let address = |listener: Option<&Listener>| listener?.endpoint().ok();
         let taskstore = address(self.taskstore.as_ref()).map(|address| config.taskstore_door(address));
         let masstasker = address(self.masstasker.as_ref()).map(|address| config.masstasker_door(address));
         let doors = [address(Some(&self.http)).map(|address| config.http_door(address)), taskstore, masstasker];
         let exposure = |door| {
             // The caller has refused an address without a ground.
-            let ground = config.ground(door).unwrap_or(Ground::Insecure);
+            let ground = config.ground(&door).unwrap_or(Ground::Insecure);
             Exposure { door, ground, networks: config.behind_proxy.clone() }
         };
         doors.into_iter().flatten().map(exposure).collect()
@@ -133,7 +138,7 @@ impl Listeners {
 }
 
 async fn bind_if_any(
-    address: Option<SocketAddr>,
+    address: Option<Endpoint>,
     files: Option<&TlsFiles>,
     protocol: Protocol,
     flag: &'static str,
@@ -145,14 +150,19 @@ async fn bind_if_any(
 }
 
 async fn bind(
-    address: SocketAddr,
+    address: Endpoint,
     files: Option<&TlsFiles>,
     protocol: Protocol,
     flag: &'static str,
 ) -> Result<Listener, ListenError> {
-    let tls = files.map(|files| Tls::open(files.clone(), protocol)).transpose()?;
-    let socket = TcpListener::bind(address).await.map_err(|source| ListenError::Address { address, flag, source })?;
-    Ok(Listener::with_tls(socket, tls))
+    let bound = match &address {
+        Endpoint::Tcp(address) => {
+            let tls = files.map(|files| Tls::open(files.clone(), protocol)).transpose()?;
+            TcpListener::bind(address).await.map(|socket| Listener::with_tls(socket, tls))
+        }
+        Endpoint::Unix(file) => SocketFileListener::bind(file.clone()).await.map(Listener::from),
+    };
+    bound.map_err(|source| ListenError::Address { address, flag, source })
 }
 
 impl From<TcpListener> for Listeners {

@@ -1,6 +1,10 @@
 //! HTTP/1.1 on a listener ([`jobbers_process::server`]): each request comes with its [`Caller`]. It knows no routes.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -30,7 +34,8 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Where a request comes from, and what is held for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) peer: SocketAddr,
+    /// Its address; `None` for a client of a socket in the file system.
+    pub(crate) peer: Option<IpAddr>,
     pub(crate) connection: Arc<ConnectionState>,
     /// What the request counts until it is answered.
     pub(crate) share: Arc<Share>,
@@ -86,11 +91,11 @@ impl Routes {
 fn service(
     routes: &Routes,
     memory: &Arc<ClientMemory>,
-    peer: SocketAddr,
+    peer: Option<SocketAddr>,
     connection: Arc<ConnectionState>,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + use<> {
     let (router, memory) = (TowerToHyperService::new(routes.router.clone()), Arc::clone(memory));
-    let is_versioned = routes.is_versioned;
+    let (is_versioned, peer) = (routes.is_versioned, peer.map(|peer| peer.ip()));
     service_fn(move |mut request: Request<Incoming>| {
         let (connection, share) = (Arc::clone(&connection), Arc::new(memory.share()));
         request.extensions_mut().insert(Caller { peer, connection, share });

@@ -1,17 +1,30 @@
-//! A socket that is listened on, and whether its connections speak TLS.
+//! A socket that is listened on, of TCP or in the file system, and whether its connections speak TLS.
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{CONNECTION_BYTES, TLS_BYTES, connections::ConnectionState, tls::Tls, transport::Transport};
+use super::{
+    CONNECTION_BYTES, TLS_BYTES,
+    connections::ConnectionState,
+    socket_file::SocketFileListener,
+    tls::Tls,
+    transport::{Accepted, Transport},
+};
+use crate::listen::Endpoint;
 
 /// What [`super::serve`] accepts connections from.
 #[derive(Debug)]
 pub struct Listener {
-    socket: TcpListener,
+    socket: Socket,
     tls: Option<Arc<Tls>>,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpListener),
+    File(SocketFileListener),
 }
 
 /// How the connections of a listener begin.
@@ -21,7 +34,14 @@ pub(super) struct Opening(Option<Arc<Tls>>);
 impl From<TcpListener> for Listener {
     /// One without TLS.
     fn from(socket: TcpListener) -> Self {
-        Self { socket, tls: None }
+        Self { socket: Socket::Tcp(socket), tls: None }
+    }
+}
+
+impl From<SocketFileListener> for Listener {
+    /// One without TLS: its connections do not leave the machine.
+    fn from(socket: SocketFileListener) -> Self {
+        Self { socket: Socket::File(socket), tls: None }
     }
 }
 
@@ -29,7 +49,7 @@ impl Listener {
     /// One with this identity, if there is one.
     #[must_use]
     pub const fn with_tls(socket: TcpListener, tls: Option<Arc<Tls>>) -> Self {
-        Self { socket, tls }
+        Self { socket: Socket::Tcp(socket), tls }
     }
 
     /// Its identity.
@@ -38,16 +58,41 @@ impl Listener {
         self.tls.as_ref()
     }
 
+    /// At which address it listens.
+    ///
+    /// # Errors
+    /// Those of the system; for a socket in the file system, [`io::ErrorKind::Unsupported`].
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.local_addr(),
+            Socket::File(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Where it listens.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+    pub fn endpoint(&self) -> io::Result<Endpoint> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.local_addr().map(Endpoint::Tcp),
+            Socket::File(socket) => Ok(Endpoint::Unix(socket.file().clone())),
+        }
     }
 
-    pub(super) async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        self.socket.accept().await
+    /// The next connection, with the address of its client, if that has one.
+    pub(super) async fn accept(&self) -> io::Result<(Accepted, Option<SocketAddr>)> {
+        match &self.socket {
+            Socket::Tcp(socket) => {
+                let (stream, peer) = socket.accept().await?;
+                // Answers are small and written at once; waiting to fill a packet would only add latency.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "TCP_NODELAY was refused");
+                }
+                Ok((Accepted::Tcp(stream), Some(peer)))
+            }
+            Socket::File(socket) => Ok((Accepted::Unix(socket.accept().await?), None)),
+        }
     }
 
     pub(super) fn opening(&self) -> Opening {
@@ -59,11 +104,15 @@ impl Opening {
     /// The bytes of a new connection, after its handshake. `None` if that failed, took too long, or `drain` came first.
     pub(super) async fn open(
         &self,
-        stream: TcpStream,
+        stream: Accepted,
         state: &ConnectionState,
         drain: &CancellationToken,
     ) -> Option<Transport> {
-        let Some(tls) = &self.0 else { return Some(Transport::Plain(stream)) };
+        let (tls, stream) = match (&self.0, stream) {
+            (_, Accepted::Unix(stream)) => return Some(Transport::Unix(stream)),
+            (None, Accepted::Tcp(stream)) => return Some(Transport::Plain(stream)),
+            (Some(tls), Accepted::Tcp(stream)) => (tls, stream),
+        };
         state.begin_handshake();
         let shaken = tokio::select! {
             shaken = tls.accept(stream) => shaken,

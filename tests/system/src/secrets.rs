@@ -3,5 +3,6 @@
 mod captures;
 mod encrypted;
 pub(crate) mod keys;
+mod socket_files;
 pub(crate) mod tls;
 mod trusted;

@@ -50,9 +50,10 @@ fn what_makes_no_sense_is_refused_with_its_code() {
     let file = folder.path().join("m.toml");
     std::fs::write(&file, "tikc = \"3s\"\n").unwrap();
     let group = "g".repeat(1_025);
+    let long = format!("unix:/{}", "x".repeat(107));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let cases: [(&[&str], i32, &str); 21] = [
+    let cases: [(&[&str], i32, &str); 26] = [
         (&["--lisen", "x"], 2, "--listen"),
         (&["--listen", "here"], 2, "--listen"),
         (&["--config", file.to_str().unwrap()], 64, "tikc"),
@@ -69,6 +70,22 @@ fn what_makes_no_sense_is_refused_with_its_code() {
         (&["--taskstore-listen", "here"], 2, "--taskstore-listen"),
         (&["--taskstore-listen", "0.0.0.0:0"], 64, "--insecure"),
         (&["--taskstore-unit", "s"], 2, "write ms or ns"),
+        (&["--taskstore-listen", &long], 2, "at most 107"),
+        (&["--taskstore-listen", "unix:front.sock"], 2, "names no whole path"),
+        (&["--masstasker-listen", "unix:/x?mode=0999"], 2, "?mode=0660"),
+        (&["--listen", "unix:/run/x.sock"], 2, "--listen"),
+        (
+            &[
+                "--engine-url",
+                "sqlite::memory:",
+                "--listen",
+                "127.0.0.1:0",
+                "--masstasker-listen",
+                "unix:/no/such/x.sock",
+            ],
+            69,
+            "--masstasker-listen",
+        ),
         (&["--masstasker-listen", "here"], 2, "--masstasker-listen"),
         (&["--masstasker-listen", "0.0.0.0:0"], 64, "--insecure"),
         (&["--bootstrap-task-group", &group], 64, "at most 1024 bytes"),
