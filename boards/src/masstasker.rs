@@ -15,6 +15,7 @@ mod bootstrap;
 mod connections;
 #[cfg(feature = "grpc")]
 mod debug;
+#[cfg(feature = "grpc")]
 mod fields;
 #[cfg(feature = "grpc")]
 mod finished;
