@@ -384,9 +384,9 @@ pub struct LetterView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub kind: Option<Word>,
-    /// The message of its last failure.
+    /// The message of its last failure; empty if it is hidden.
     pub error: String,
-    /// What that message has in common with others of its cause.
+    /// What that message has in common with others of its cause; of a sensitive task, the kind of the error.
     pub fingerprint: String,
     /// Its state: `dead`, `resubmitting`, `resubmitted`, or `superseded` when the task went on without it.
     #[schema(value_type = LetterStateDoc)]
@@ -397,6 +397,11 @@ pub struct LetterView {
     /// The operation that sends or sent it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// Present and true for a sensitive task: what it held and said is hidden. `POST /dead-letter-queue/{task_id}/reveal`
+    /// shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
 }
 
 /// A page of dead letters.

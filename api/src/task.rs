@@ -11,6 +11,7 @@ pub mod list;
 pub mod parents;
 pub mod request;
 pub mod resubmit;
+pub(crate) mod sensitive;
 pub mod signal;
 pub mod statuses;
 pub mod successors;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    task::{request::TaskRequest, warning::WarningView},
+    task::{request::TaskRequest, sensitive::shown_of, warning::WarningView},
     value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc, TaskIdDoc},
 };
 use crate::{
@@ -270,9 +270,14 @@ pub struct NodeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     pub queue: Option<QueueName>,
-    /// What it is given.
-    #[schema(value_type = AnyJsonDoc)]
+    /// What it is given. Left out if it is sensitive: `POST /tasks/{id}/reveal` of its task shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<Box<RawValue>>,
+    /// Present and true for a sensitive task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
     /// The status of its task; of one that was pruned, how it ended.
     #[schema(value_type = StatusDoc)]
     pub status: Status,
@@ -314,14 +319,15 @@ impl WorkflowGraphView {
         let name_of = |on: u32| workflow.nodes()[on as usize].name.clone();
         let node = |(place, status): (usize, &Status)| {
             let node = &workflow.nodes()[place];
-            let TaskTemplate { name, version, queue, parameters, is_spontaneous, .. } = &node.task;
+            let TaskTemplate { name, version, queue, is_spontaneous, metadata, .. } = &node.task;
             NodeView {
                 id: node.name.clone(),
                 task: node_task_id(&run.id, &node.name),
                 name: name.clone(),
                 version: *version,
                 queue: queue.clone(),
-                parameters: serde_json::from_str(parameters.as_str()).ok(),
+                parameters: shown_of(&node.task),
+                sensitive: metadata.is_sensitive(),
                 status: *status,
                 skipped: skipped[place],
                 spontaneous: *is_spontaneous,
@@ -334,6 +340,15 @@ impl WorkflowGraphView {
         };
         let graph = statuses.iter().enumerate().map(node).collect();
         Self { run: WorkflowView::new(run, Vec::new()), progress, graph }
+    }
+
+    /// The same without what tasks are given whose authors call them sensitive.
+    #[must_use]
+    pub fn hiding_where(mut self, is_sensitive: impl Fn(&TaskName, u32) -> bool) -> Self {
+        for node in self.graph.iter_mut().filter(|node| is_sensitive(&node.name, node.version)) {
+            (node.parameters, node.sensitive) = (None, true);
+        }
+        self
     }
 }
 

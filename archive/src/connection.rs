@@ -16,6 +16,7 @@ const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0001_letters.sql"),
         include_str!("sql/migrations/0002_tally.sql"),
         include_str!("sql/migrations/0003_changes.sql"),
+        include_str!("sql/migrations/0004_sensitive.sql"),
     ],
 };
 
@@ -35,8 +36,8 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     SETTINGS.open_reader(path).map_err(cant_open(path))
 }
 
-/// Opens a connection that can't write, and changes nothing in the file: it is neither created nor migrated. Letters have
-/// had the same columns since the first version.
+/// Opens a connection that can't write, and changes nothing in the file: it is neither created nor migrated. What it
+/// reads of letters has been there since the first version.
 pub(crate) fn open_only_to_read(path: &Path) -> Result<Connection> {
     let conn = SETTINGS.open_only_to_read(path).map_err(cant_open(path))?;
     if !SCHEMA.is_ours(&conn)? || SCHEMA.version(&conn)? == 0 {

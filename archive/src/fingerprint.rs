@@ -1,5 +1,7 @@
 //! What errors with one cause have in common: their words, without the numbers, ids and names that differ each time.
 
+use jobbers_common::{policy::error_kind::ErrorKind, task::AttemptError};
+
 /// The longest fingerprint, in characters.
 const MAX_CHARS: usize = 160;
 
@@ -33,6 +35,13 @@ pub fn of(message: &str) -> String {
         }
     }
     folded.chars().take(MAX_CHARS).collect()
+}
+
+/// What errors of sensitive tasks have in common: their kind, for their words are hidden.
+#[must_use]
+pub fn of_sensitive(error: &AttemptError) -> String {
+    let kind = error.error_kind.as_ref().map_or(error.kind.as_str(), ErrorKind::as_str);
+    format!("(sensitive) {kind}").chars().take(MAX_CHARS).collect()
 }
 
 fn is_word(c: char) -> bool {

@@ -1,11 +1,13 @@
 //! Letters: inserting, finding and deleting them, and the histories of their tasks.
 
+use std::borrow::Cow;
+
 use jobbers_common::{
     engine::DeadTask,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     policy::error_kind::ErrorKind,
-    task::{AttemptError, FailureKind, dead_letter::LetterState},
+    task::{AttemptError, FailureKind, Task, dead_letter::LetterState},
     time::Timestamp,
 };
 use jobbers_sqlite_file::Quota;
@@ -49,7 +51,7 @@ pub struct Summary {
     pub worker: Option<WorkerId>,
     /// The kind of its last failure.
     pub kind: Option<FailureKind>,
-    /// The message of its last failure.
+    /// The message of its last failure; empty where it is a sensitive task's own.
     pub error: String,
     /// What its error has in common with others, see [`fingerprint::of`].
     pub fingerprint: String,
@@ -59,6 +61,8 @@ pub struct Summary {
     pub resubmitted_at: Option<Timestamp>,
     /// The operation that is sending or has sent it again.
     pub operation: Option<String>,
+    /// Whether its task is sensitive.
+    pub is_sensitive: bool,
 }
 
 /// A letter with its task.
@@ -261,7 +265,9 @@ pub(crate) fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quo
         .map_err(|error| corrupt("a letter can't be written", error))?;
     quota.check(transaction, bytes.len() as u64)?;
     let task = &copy.task;
-    let last = task.errors.last();
+    let is_sensitive = task.metadata.is_sensitive();
+    let failures = searchable(task, &task.errors);
+    let last = failures.last();
     let error = last.map_or("", |error| error.message.as_str());
     let revision = task.revision.cast_signed();
     let added = transaction.prepare_cached(sql::INSERT_LETTER)?.execute((
@@ -276,19 +282,29 @@ pub(crate) fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quo
         task.worker.as_ref().map(|worker| worker.as_str()),
         last.map(|error| error.kind.as_str()),
         error,
-        fingerprint::of(error),
+        if is_sensitive { last.map(fingerprint::of_sensitive).unwrap_or_default() } else { fingerprint::of(error) },
         bytes,
+        is_sensitive,
     ))?;
     transaction.prepare_cached(sql::SUPERSEDE)?.execute([task.id.as_str()])?;
-    insert_failures(transaction, &task.id, &task.errors)?;
+    insert_failures(transaction, task, &task.errors)?;
     Ok(added > 0)
 }
 
+/// The failures of a task as searches and histories have them: of a sensitive task without its own words, which are only in
+/// the copy.
+pub(crate) fn searchable<'a>(task: &Task, failures: &'a [AttemptError]) -> Cow<'a, [AttemptError]> {
+    match task.metadata.is_sensitive() {
+        true => failures.iter().map(AttemptError::hidden).collect(),
+        false => failures.into(),
+    }
+}
+
 /// Adds failures to a task's history, each once.
-pub(crate) fn insert_failures(transaction: &Transaction<'_>, id: &TaskId, failures: &[AttemptError]) -> Result<()> {
-    for error in failures {
+pub(crate) fn insert_failures(transaction: &Transaction<'_>, task: &Task, failures: &[AttemptError]) -> Result<()> {
+    for error in &*searchable(task, failures) {
         transaction.prepare_cached(sql::INSERT_FAILURE)?.execute((
-            id.as_str(),
+            task.id.as_str(),
             error.at.as_micros(),
             error.attempt,
             error.worker.as_str(),
@@ -337,6 +353,7 @@ fn summary(row: &Row<'_>) -> Result<Summary> {
         state: word(&row.get::<_, String>("state")?)?,
         resubmitted_at: time(row.get("resubmitted_at")?),
         operation: row.get("operation")?,
+        is_sensitive: row.get("sensitive")?,
     })
 }
 

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::{
     Archive, LetterState, connection,
     error::Result,
-    letters::{MAX_PAGE, failures, insert_failures, put_one, read_copy, word},
+    letters::{MAX_PAGE, failures, insert_failures, put_one, read_copy, searchable, word},
     sql,
 };
 
@@ -74,7 +74,8 @@ impl LetterReader {
             let mut history = Vec::new();
             if row.get("is_latest")? {
                 history = failures(&transaction, &dead.task.id)?;
-                history.retain(|failure| !dead.task.errors.contains(failure));
+                let of_copy = searchable(&dead.task, &dead.task.errors);
+                history.retain(|failure| !of_copy.contains(failure));
             }
             let letter = WholeLetter {
                 dead,
@@ -103,7 +104,7 @@ impl Archive {
             for letter in letters {
                 let task = &letter.dead.task;
                 let is_new = put_one(transaction, &letter.dead, self.quota)?;
-                insert_failures(transaction, &task.id, &letter.history)?;
+                insert_failures(transaction, task, &letter.history)?;
                 let state = match letter.state {
                     LetterState::Resubmitting => LetterState::Superseded,
                     state => state,

@@ -162,12 +162,13 @@ impl App {
         self.memory.take(Kind::Waiting, WAITING_BYTES).ok_or_else(overloaded)
     }
 
-    /// The task that a draft becomes by this configuration, with its author's policy for crashes if a live worker has
-    /// registered it.
+    /// The task that a draft becomes by this configuration. If a live worker has registered it, it gets its author's policy
+    /// for crashes, and is sensitive if its author calls it so.
     pub(crate) fn make_task_by(&self, config: &Config, known: Option<&Known>, mut draft: TaskDraft) -> NewTask {
         let registered = known.and_then(|known| known.find(&draft.name, draft.version)?.described.as_deref());
         if let Some(described) = registered {
             draft.on_crash = described.spec.on_crash;
+            draft.metadata.sensitive_in_code |= described.spec.sensitive;
         }
         self.live.make_task(config, draft)
     }

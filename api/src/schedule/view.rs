@@ -17,7 +17,10 @@ use serde_json::value::RawValue;
 use super::{CatchUpRule, OverlapRule};
 use crate::{
     openapi::ToSchema,
-    task::view::{PolicyView, SubmittedView},
+    task::{
+        sensitive::shown_of,
+        view::{PolicyView, SubmittedView},
+    },
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339, TaskIdDoc},
     workflow::{EdgeView, WorkflowView},
 };
@@ -101,9 +104,14 @@ pub struct ScheduledTaskView {
     pub default_queue: Option<QueueName>,
     /// 0 to 9; higher is claimed first.
     pub priority: u8,
-    /// Its parameters.
-    #[schema(value_type = AnyJsonDoc)]
+    /// Its parameters. Left out if it is sensitive: then no operation shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<Box<RawValue>>,
+    /// Present and true for a sensitive task. To change the schedule, say its parameters again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
     /// Its concurrency key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -229,10 +237,21 @@ impl From<&TaskTemplate> for ScheduledTaskView {
             queue: task.queue.clone(),
             default_queue: task.default_queue.clone(),
             priority: task.priority.get(),
-            parameters: serde_json::from_str(task.parameters.as_str()).ok(),
+            parameters: shown_of(task),
+            sensitive: task.metadata.is_sensitive(),
             concurrency_key: task.concurrency_key.clone(),
             labels: task.metadata.labels.clone(),
             policy: (&task.overrides).into(),
+        }
+    }
+}
+
+impl ScheduleView {
+    /// Hides what tasks are given whose authors call them sensitive.
+    pub fn hide_where(&mut self, is_sensitive: impl Fn(&TaskName, u32) -> bool) {
+        let of_workflow = self.workflow.iter_mut().flat_map(|workflow| &mut workflow.nodes).map(|node| &mut node.task);
+        for task in self.task.iter_mut().chain(of_workflow).filter(|task| is_sensitive(&task.name, task.version)) {
+            (task.parameters, task.sensitive) = (None, true);
         }
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     condition::Condition,
+    sensitive,
     view::{ProgressView, TaskView},
 };
 use crate::{
@@ -57,8 +58,8 @@ pub struct ListParams {
     /// Submitted before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     pub submitted_before: Option<Rfc3339>,
-    /// Holding this value in their parameters; repeated, all have to hold. Completed tasks keep no parameters. One request
-    /// looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to continue.
+    /// Holding this value in their parameters; repeated, all have to hold. Completed tasks keep no parameters, and
+    /// those of sensitive tasks are not searched. One request looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to continue.
     #[serde(default, rename = "where")]
     #[param(rename = "where", inline)]
     pub conditions: Vec<Condition>,
@@ -338,6 +339,10 @@ pub struct ActiveTaskView {
     /// Its reported progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressView>,
+    /// Present and true for a sensitive task: the message of its progress is empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
     /// Whether its cancel is requested.
     pub cancel_requested: bool,
 }
@@ -356,7 +361,8 @@ impl ActiveTaskView {
             running_for: task.started_at.map_or(0.0, |at| seconds(now.since(at))),
             heartbeat_at: task.heartbeat_at.map(Rfc3339),
             lease_expires_at: task.lease.as_ref().map(|lease| lease.expires_at.into()),
-            progress: task.progress.as_ref().map(ProgressView::from),
+            progress: sensitive::progress_of(task).as_ref().map(ProgressView::from),
+            sensitive: task.metadata.is_sensitive(),
             cancel_requested: task.cancel_requested,
         }
     }

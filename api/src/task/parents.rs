@@ -76,6 +76,18 @@ pub struct ParentView {
     /// Only when it is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_content_type: Option<String>,
+    /// Present and true for a sensitive task that has a result: it is left out. `POST /tasks/{id}/reveal` of that task shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
+}
+
+impl ParentView {
+    /// The same of a sensitive task, as any reader sees it.
+    #[must_use]
+    pub fn hidden(self) -> Self {
+        Self { result: None, result_content_type: None, sensitive: true, ..self }
+    }
 }
 
 impl ParentsView {
@@ -83,7 +95,7 @@ impl ParentsView {
     pub fn new(page: &Parents, from: usize) -> Self {
         let view = |Parent { id, status, result }: &Parent| {
             let (result, result_content_type) = shown(result.as_ref());
-            ParentView { id: id.clone(), status: *status, result, result_content_type }
+            ParentView { id: id.clone(), status: *status, result, result_content_type, sensitive: false }
         };
         let next = from + page.parents.len();
         Self {

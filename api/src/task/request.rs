@@ -103,6 +103,10 @@ pub struct TaskRequest<'a> {
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     #[schema(value_type = HashMap<String, String>, example = json!({"team": "billing"}))]
     pub labels: Labels,
+    /// Whether its parameters, result, checkpoint, and the messages of its progress and errors are hidden from readers; `POST
+    /// /tasks/{id}/reveal` shows them. A task whose author calls it sensitive is so in any case: `false` is then refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<bool>,
     /// Tasks whose ends it waits for, at most 10,000: stored ones, or tasks of the same batch, in any order. Until all of
     /// them have ended it is `waiting`. Not in a batch with unique keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -290,6 +294,7 @@ impl<'a> TaskRequest<'a> {
             on_conflict: None,
             concurrency_key: None,
             labels: Labels::default(),
+            sensitive: None,
             depends_on: Vec::new(),
             to_signal: Vec::new(),
             total_dependencies: None,
@@ -319,8 +324,8 @@ impl<'a> TaskRequest<'a> {
 
     /// The same with this metadata.
     #[must_use]
-    pub fn with_metadata(self, Metadata { labels }: Metadata) -> Self {
-        Self { labels, ..self }
+    pub fn with_metadata(self, Metadata { labels, sensitive, sensitive_in_code }: Metadata) -> Self {
+        Self { labels, sensitive: (sensitive || sensitive_in_code).then_some(true), ..self }
     }
 
     /// The same with these changes of the task's policy.
@@ -440,7 +445,8 @@ impl TaskRequest<'_> {
 
     /// Its metadata.
     pub fn metadata(&mut self) -> Metadata {
-        Metadata { labels: std::mem::take(&mut self.labels) }
+        let sensitive = self.sensitive.unwrap_or_default();
+        Metadata { labels: std::mem::take(&mut self.labels), sensitive, sensitive_in_code: false }
     }
 
     /// The signals that it waits for.
@@ -493,6 +499,12 @@ impl TaskRequest<'_> {
             return Err(invalid(field, rule));
         }
         self.unique()?;
+        match (self.sensitive, self.parameters) {
+            (Some(false), _) => return Err(invalid("sensitive", "is true or is not said here")),
+            // No reader is shown those that are stored, so what was read must not be sent back without them.
+            (Some(true), None) => return Err(invalid("parameters", "of a sensitive task are always said, also {}")),
+            _ => {}
+        }
         if self.parameters.is_some_and(|raw| json::is_deeper_than(raw.get(), MAX_JSON_DEPTH)) {
             let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
             return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
@@ -533,7 +545,7 @@ mod tests {
         let request = json!({
             "id": "a", "name": "resize", "version": 2, "queue": "images", "default_queue": "pictures", "priority": 7, "parameters": null,
             "parameters_content_type": "image/png", "delay": "2s", "run_at": "2026-11-21T08:30:00Z", "expires_in": "1h",
-            "on_conflict": "skip", "concurrency_key": "c", "labels": {"team": "billing"},
+            "on_conflict": "skip", "concurrency_key": "c", "labels": {"team": "billing"}, "sensitive": true,
             "depends_on": [{"id": "b", "policy": "run_on_error"}],
             "signals": [{"name": "approved", "timeout": "1h", "on_timeout": "run"}], "spontaneous": true,
             "unique_key": "k", "unique_for": "1h", "unique_while": ["submitted"], "on_duplicate": "keep_last",

@@ -19,7 +19,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{dependency::DependenciesView, warning::WarningView};
+use super::{dependency::DependenciesView, sensitive, warning::WarningView};
 use crate::{
     openapi::ToSchema,
     value::{
@@ -190,6 +190,11 @@ pub struct TaskView {
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
     pub labels: Labels,
+    /// Present and true for a sensitive task: its parameters, result and checkpoint are left out, and the messages of its
+    /// progress and errors are empty. `POST /tasks/{id}/reveal` shows them, and says it too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
     /// The tasks it waits for, or has waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<DependenciesView>,
@@ -429,10 +434,10 @@ impl TaskView {
     pub const fn is_over(&self) -> bool {
         self.status.is_finished()
     }
-}
 
-impl From<&Task> for TaskView {
-    fn from(task: &Task) -> Self {
+    /// A task with all that it holds, for who may see what is sensitive.
+    #[must_use]
+    pub fn revealed(task: &Task) -> Self {
         let (parameters, parameters_content_type) = shown(task.parameters.as_ref());
         let (checkpoint, checkpoint_content_type) = shown(task.checkpoint.as_ref());
         let (result, result_content_type) = shown(task.result.as_ref());
@@ -471,10 +476,21 @@ impl From<&Task> for TaskView {
             unique: task.unique.as_deref().map(UniqueView::from),
             concurrency_key: task.concurrency_key.clone(),
             labels: task.metadata.labels.clone(),
+            sensitive: task.metadata.is_sensitive(),
             dependencies: task.dependencies.as_deref().map(DependenciesView::from),
             traceparent: task.trace.as_deref().map(str::to_owned),
             last_span: task.last_span.as_deref().map(str::to_owned),
         }
+    }
+}
+
+impl From<&Task> for TaskView {
+    /// A task as any reader sees it.
+    fn from(task: &Task) -> Self {
+        if !task.metadata.is_sensitive() {
+            return Self::revealed(task);
+        }
+        Self::revealed(&sensitive::hide(task))
     }
 }
 

@@ -39,6 +39,10 @@ pub struct RegisteredTaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub dead_letter: Option<DeadLetter>,
+    /// Present and true if its author calls it sensitive: what its tasks hold is hidden. Submissions carry it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub sensitive: bool,
     /// What its author set of its policy, where that is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyView>,

@@ -1,9 +1,9 @@
 -- insert_letter: inserts a letter unless it exists. Changes one row or none.
 -- ?1 id  ?2 revision  ?3 queue  ?4 name  ?5 version  ?6 status  ?7 failed_at  ?8 attempt  ?9 worker  ?10 kind  ?11 error
--- ?12 fingerprint  ?13 copy
+-- ?12 fingerprint  ?13 copy  ?14 whether its task is sensitive
 INSERT INTO letter (id, revision, queue, name, version, status, failed_at, attempt, worker, kind, error, fingerprint,
-                    state, copy)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'dead', ?13)
+                    state, copy, sensitive)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'dead', ?13, ?14)
 ON CONFLICT DO NOTHING
 
 -- advance_letter: notes what another archive knows of a letter that is new or dead here. Changes one row or none.
@@ -14,7 +14,7 @@ WHERE id = ?1 AND revision = ?2 AND (state = 'dead' OR ?6)
 -- latest_letter: the latest letter of a task, whole.
 -- ?1 id
 SELECT key, id, revision, queue, name, version, status, failed_at, attempt, worker, kind, error, fingerprint, state,
-       resubmitted_at, operation, copy
+       resubmitted_at, operation, sensitive, copy
 FROM letter
 WHERE id = ?1
 ORDER BY revision DESC

@@ -106,7 +106,7 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
     assert!(matches!(open(&path("foreign")), Error::NotOurs(_)));
     let bench = bench();
     rusqlite::Connection::open(&bench.path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    assert_eq!(open(&bench.path), Error::Newer { found: 99, supported: 3 });
+    assert_eq!(open(&bench.path), Error::Newer { found: 99, supported: 4 });
 }
 
 #[test]

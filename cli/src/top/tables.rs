@@ -14,7 +14,7 @@ use super::{
     snapshot::count,
     state::{Rates, State},
 };
-use crate::terminal::{fit::one_line, output::thousands, when};
+use crate::terminal::{fit::one_line, hidden::said, output::thousands, when};
 
 /// Waiting longer than this is worth a look, and longer than that is trouble: as on the dashboards.
 const WORTH_A_LOOK: f64 = 30.0;
@@ -110,10 +110,9 @@ pub(super) fn workers(workers: &[&WorkerView], is_filtered: bool, width: u16) ->
 /// Tasks that ended badly, with the reason.
 pub(super) fn failures(failures: &[&TaskView], width: u16) -> Table<'static> {
     let row = |task: &&TaskView| {
-        let why = task
-            .errors
-            .last()
-            .map_or_else(String::new, |error| format!("{}: {}", error.kind, one_line(&error.message)));
+        let why = task.errors.last().map_or_else(String::new, |error| {
+            format!("{}: {}", error.kind, one_line(said(&error.message, task.sensitive)))
+        });
         vec![
             Cell::from(task.finished_at.map_or_else(String::new, when::ago)),
             Cell::from(task.status.to_string()).red(),

@@ -21,7 +21,12 @@ use super::{
     state::State,
     tables::{self, rate},
 };
-use crate::terminal::{fit::one_line, output::thousands, past, when};
+use crate::terminal::{
+    fit::one_line,
+    hidden::{HIDDEN, said},
+    output::thousands,
+    past, when,
+};
 
 /// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;
@@ -120,11 +125,13 @@ fn task_lines(task: &TaskView, why: &ExplainView) -> Vec<Line<'static>> {
     lines.extend(task.started_at.map(|at| fact("started", when::full(at))));
     lines.extend(task.finished_at.map(|at| fact("over", when::full(at))));
     lines.extend(task.worker.as_ref().map(|worker| fact("worker", worker.to_string())));
-    lines.extend(
-        task.progress
-            .as_ref()
-            .map(|it| fact("progress", format!("{:.0}% {}", it.fraction * 100.0, one_line(&it.message)))),
-    );
+    lines.extend(task.progress.as_ref().map(|it| {
+        fact("progress", format!("{:.0}% {}", it.fraction * 100.0, one_line(said(&it.message, task.sensitive))))
+    }));
+    if task.sensitive {
+        lines.push(fact("parameters", HIDDEN.to_owned()));
+        lines.push(fact("result", HIDDEN.to_owned()));
+    }
     lines.extend(task.parameters.as_ref().map(|it| fact("parameters", one_line(it.get()))));
     lines.extend(task.result.as_ref().map(|it| fact("result", one_line(it.get()))));
     lines.extend(Some(&why.store).filter(|store| !store.is_empty()).map(|store| fact("store", one_line(store))));
@@ -132,7 +139,13 @@ fn task_lines(task: &TaskView, why: &ExplainView) -> Vec<Line<'static>> {
     let error = |it: &AttemptView| {
         fact(
             &format!("error {}", it.attempt),
-            format!("{}: {}  ({}, on {})", it.kind, one_line(&it.message), when::ago(it.at), it.worker),
+            format!(
+                "{}: {}  ({}, on {})",
+                it.kind,
+                one_line(said(&it.message, task.sensitive)),
+                when::ago(it.at),
+                it.worker
+            ),
         )
     };
     lines.extend(task.errors.iter().map(error));

@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Scope {
     /// Look at tasks and follow them.
     TasksRead,
+    /// See what sensitive tasks and dead letters hold.
+    TasksReveal,
     /// Submit tasks, and add dependencies.
     TasksSubmit,
     /// Cancel, resubmit and signal tasks.
@@ -86,13 +88,14 @@ use AccessRole::{Admin, Operator, Submitter, Viewer, Worker};
 use Scope::{
     AuditRead, BoardsControl, BoardsRead, ConfigRead, ConfigWrite, DeadLettersControl, DeadLettersDelete,
     DeadLettersRead, KeysRead, KeysWrite, MetricsRead, QueuesControl, QueuesDelete, QueuesRead, QueuesWrite,
-    SchedulesControl, SchedulesRead, SchedulesWrite, TasksControl, TasksDelete, TasksLease, TasksRead, TasksSubmit,
-    WorkersControl, WorkersRead, WorkflowsControl, WorkflowsDelete, WorkflowsRead, WorkflowsSubmit,
+    SchedulesControl, SchedulesRead, SchedulesWrite, TasksControl, TasksDelete, TasksLease, TasksRead, TasksReveal,
+    TasksSubmit, WorkersControl, WorkersRead, WorkflowsControl, WorkflowsDelete, WorkflowsRead, WorkflowsSubmit,
 };
 
 /// Every scope, with its name and the roles that have it. [`AccessRole::Admin`] has all.
 const TABLE: &[(Scope, &str, &[AccessRole])] = &[
     (TasksRead, "tasks:read", &[Viewer, Submitter, Worker, Operator]),
+    (TasksReveal, "tasks:reveal", &[]),
     (TasksSubmit, "tasks:submit", &[Submitter, Worker]),
     (TasksControl, "tasks:control", &[Operator]),
     (TasksDelete, "tasks:delete", &[]),
@@ -147,7 +150,8 @@ impl Scope {
         self.as_str().ends_with(":read")
     }
 
-    /// Whether what it allows is logged in the audit log: changes. To submit and to run tasks is work, and no change.
+    /// Whether what it allows is logged in the audit log: changes, and looks at what is sensitive. To submit and to run tasks
+    /// is work, and no change.
     #[must_use]
     pub fn is_audited(self) -> bool {
         !self.is_read() && !matches!(self, TasksSubmit | TasksLease | WorkflowsSubmit)

@@ -49,6 +49,13 @@ impl FailureKind {
             Self::Expired => "expired",
         }
     }
+
+    /// Whether its message is the task function's own, so that it may hold what the task is given. All other messages are
+    /// Jobbers' own words.
+    #[must_use]
+    pub const fn has_message_of_task(self) -> bool {
+        matches!(self, Self::Error | Self::Fatal | Self::Panic)
+    }
 }
 
 /// What a worker says about an attempt that did not complete.
@@ -104,6 +111,15 @@ pub struct AttemptError {
     pub error_kind: Option<ErrorKind>,
     /// Its message.
     pub message: String,
+}
+
+impl AttemptError {
+    /// The same for readers from whom the task's content is hidden: without a message of the task function.
+    #[must_use]
+    pub fn hidden(&self) -> Self {
+        let message = if self.kind.has_message_of_task() { String::new() } else { self.message.clone() };
+        Self { message, ..self.clone() }
+    }
 }
 
 #[cfg(test)]

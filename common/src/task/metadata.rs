@@ -1,5 +1,7 @@
 //! What a submission says about its task for people and programs, and no engine looks into.
 
+use std::ops::Not;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,18 +16,31 @@ pub struct Metadata {
     /// Its labels.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// Whether its submission calls it sensitive.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub sensitive: bool,
+    /// Whether its author calls all tasks of its name sensitive, as far as the submitting program or a live worker knew.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub sensitive_in_code: bool,
 }
 
 impl Metadata {
-    /// Whether the submission said nothing of it.
+    /// Whether readers see that there are parameters, a result and errors, and not what they hold.
+    #[must_use]
+    pub const fn is_sensitive(&self) -> bool {
+        self.sensitive || self.sensitive_in_code
+    }
+
+    /// Whether nothing is said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The fields that the submission gave, by their names.
+    /// The fields that the submission gave, by their names. Not what its author says in code: a worker that registers
+    /// meanwhile makes no other submission.
     pub(crate) fn fields(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
+        match serde_json::to_value(Self { sensitive_in_code: false, ..self.clone() }) {
             Ok(Value::Object(fields)) => fields,
             _ => Map::new(),
         }
@@ -34,7 +49,7 @@ impl Metadata {
 
 impl From<Labels> for Metadata {
     fn from(labels: Labels) -> Self {
-        Self { labels }
+        Self { labels, ..Self::default() }
     }
 }
 

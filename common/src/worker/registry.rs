@@ -3,7 +3,7 @@
 //! All workers of one build share one catalogue. It is known by its digest, which a worker names in its report, so that
 //! reports stay small and a catalogue is read once. A catalogue says nothing about who is alive: the reports do.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::Not, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +34,9 @@ pub struct TaskSpec {
     /// Its author's whole policy, as far as it is not the default: for people. Only workers apply it.
     #[serde(default, skip_serializing_if = "PolicyOverrides::is_empty")]
     pub policy: PolicyOverrides,
+    /// Whether its author calls it sensitive: submissions carry that.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub sensitive: bool,
 }
 
 /// The tasks of one build of a worker.
@@ -105,7 +108,7 @@ mod tests {
     fn spec(version: u32) -> TaskSpec {
         let (name, on_crash) = (TaskName::new("echo").unwrap(), CrashPolicy::default());
         let policy = PolicyOverrides::default();
-        TaskSpec { name, version, parameters: None, description: String::new(), on_crash, policy }
+        TaskSpec { name, version, parameters: None, description: String::new(), on_crash, policy, sensitive: false }
     }
 
     #[test]

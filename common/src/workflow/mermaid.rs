@@ -33,7 +33,10 @@ mod tests;
 mod words;
 mod write;
 
-pub use self::{read::read, write::write};
+pub use self::{
+    read::read,
+    write::{write, write_hiding},
+};
 use super::NewNode;
 
 /// A place in a text, both from 1.

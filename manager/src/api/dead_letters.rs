@@ -97,6 +97,23 @@ pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<Task
     Ok(Json(view::whole_letter(letter)).into_response())
 }
 
+/// Show what the dead letter of a sensitive task holds
+///
+/// The letter as `GET /dead-letter-queue/{task_id}` shows it, with the task's parameters and checkpoint and the messages of its
+/// errors. Each call is in the audit log before it is answered; one that can't be logged is refused.
+#[utoipa::path(
+    post, path = "/dead-letter-queue/{task_id}/reveal", tag = "dead letters", operation_id = "reveal_dead_letter",
+    security(("key" = ["tasks:reveal"])),
+    params(("task_id" = TaskIdDoc, Path, description = "The task's id")),
+    responses((status = 200, description = "The whole letter", body = WholeLetterView), LetterProblems)
+)]
+pub(crate) async fn reveal(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {
+    let asked = id.clone();
+    let found = ask(&archive, move |archive| archive.letter(&asked)).await?;
+    let letter = found.ok_or_else(|| unknown(&id))?;
+    Ok(Json(view::revealed_letter(letter)).into_response())
+}
+
 /// Every failure of a task, the oldest first
 ///
 /// The list grows each time the task is sent again and fails.

@@ -33,6 +33,7 @@ use crate::{
         extract::{JsonBytes, Path, Query},
         problem::problems,
     },
+    snapshots::known_tasks::Known,
     ticks::schedules::{self, Started},
 };
 
@@ -62,7 +63,8 @@ pub(crate) async fn list(
     validate_limit(limit).map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
     let found = app.engine.list_schedules(cursor.as_ref(), limit).await?;
     let last = found.last().filter(|_| found.len() == limit).map(|stored| &stored.entry.schedule.name);
-    let schedules = found.iter().map(ScheduleView::from).collect();
+    let known = app.known.current_or_first().await;
+    let schedules = found.iter().map(|stored| view(stored, known.as_deref())).collect();
     Ok(axum::Json(ScheduleListView { schedules, next_cursor: last.map(ToString::to_string) }).into_response())
 }
 
@@ -82,7 +84,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let revision = app.engine.put_schedule(entry.clone(), PutSchedule::Create).await?;
     app.schedules_changed.notify_one();
     let audited = Audited::object(&entry.schedule.name);
-    Ok(audited.answer((StatusCode::CREATED, respond(&StoredSchedule { entry, revision }))))
+    Ok(audited.answer((StatusCode::CREATED, respond(&app, &StoredSchedule { entry, revision }).await)))
 }
 
 /// One schedule
@@ -93,7 +95,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> R
     responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
 )]
 pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
-    Ok(respond(&find(&app, &name).await?))
+    Ok(respond(&app, &find(&app, &name).await?).await)
 }
 
 /// Create a schedule or replace its settings
@@ -126,7 +128,7 @@ pub(crate) async fn put(
         (Some(stored), _) => stored.with(schedule.clone(), now).map_err(|error| problem_of(&error)),
         (None, _) => ScheduleEntry::new(schedule.clone(), now).map_err(|error| problem_of(&error)),
     });
-    Ok(respond(&put.await?))
+    Ok(respond(&app, &put.await?).await)
 }
 
 /// Delete a schedule
@@ -279,7 +281,7 @@ async fn set_paused(app: &App, name: &ScheduleName, paused: bool) -> Result<Resp
         let schedule = Schedule { paused, ..stored.schedule.clone() };
         stored.with(schedule, now).map_err(|error: ScheduleError| problem_of(&error))
     });
-    Ok(respond(&altered.await?))
+    Ok(respond(app, &altered.await?).await)
 }
 
 /// Changes a schedule, safely with concurrent changes.
@@ -312,6 +314,14 @@ fn too_busy() -> Problem {
     Error::unavailable("the schedule is being changed all the time").into()
 }
 
-fn respond(stored: &StoredSchedule) -> Response {
-    (etag::header_of(&stored.entry.schedule), axum::Json(ScheduleView::from(stored))).into_response()
+async fn respond(app: &App, stored: &StoredSchedule) -> Response {
+    let known = app.known.current_or_first().await;
+    (etag::header_of(&stored.entry.schedule), axum::Json(view(stored, known.as_deref()))).into_response()
+}
+
+/// A schedule as any reader sees it. Its template may be from before a worker said that the task is sensitive.
+fn view(stored: &StoredSchedule, known: Option<&Known>) -> ScheduleView {
+    let mut view = ScheduleView::from(stored);
+    view.hide_where(|name, version| known.is_some_and(|known| known.is_sensitive(name, version)));
+    view
 }

@@ -8,6 +8,7 @@ pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod page;
 pub(super) mod resubmit;
+pub(super) mod reveal;
 pub(super) mod show;
 pub(super) mod signal;
 pub(super) mod statuses;

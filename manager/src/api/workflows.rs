@@ -20,7 +20,7 @@ use jobbers_common::{
     engine::{Error, PutRun, RunQuery, StoredRun, reads::validate_limit, workflows::encode_workflow},
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{TaskId, WorkflowId},
+    name::{TaskId, TaskName, WorkflowId},
     workflow::{NewNode, Run, RunState, Workflow, mermaid, node_task_id},
 };
 
@@ -236,12 +236,18 @@ pub(crate) async fn get(
     let stored = find(&app, &id).await?;
     let workflow = definition(&app, &stored.run).await?;
     let (stored, statuses) = statuses(&app, stored, &workflow).await?;
+    let known = app.known.current_or_first().await;
+    let is_sensitive = |name: &TaskName, version| known.as_ref().is_some_and(|known| known.is_sensitive(name, version));
     let write = || match format {
         Format::Mermaid => {
             let content_type = [(header::CONTENT_TYPE, "text/vnd.mermaid; charset=utf-8")];
-            (content_type, mermaid::write(&workflow, &statuses)).into_response()
+            (content_type, mermaid::write_hiding(&workflow, &statuses, |task| is_sensitive(&task.name, task.version)))
+                .into_response()
         }
-        Format::Json => axum::Json(WorkflowGraphView::new(&stored.run, &workflow, &statuses)).into_response(),
+        Format::Json => {
+            let view = WorkflowGraphView::new(&stored.run, &workflow, &statuses);
+            axum::Json(view.hiding_where(is_sensitive)).into_response()
+        }
     };
     Ok(app.long_work.run(workflow.len() > MANY_NODES, write).await)
 }

@@ -83,7 +83,11 @@ impl Order {
         let described = known.find(&dead.task.name, dead.task.version).and_then(|task| task.described.as_ref());
         let becomes = parameters.as_ref().or(dead.task.parameters.as_ref());
         if let (Some(described), Some(becomes)) = (described, becomes.filter(|becomes| becomes.is_json())) {
-            described.check(becomes, long_work).await.map_err(|mismatch| mismatch.detail_with_place())?;
+            let is_sensitive = dead.task.metadata.is_sensitive();
+            described.check(becomes, long_work).await.map_err(|mismatch| match is_sensitive {
+                true => "the parameters don't fit the schema of the task".to_owned(),
+                false => mismatch.detail_with_place(),
+            })?;
         }
         Ok(Resubmit {
             queue: self.to_queue.clone(),

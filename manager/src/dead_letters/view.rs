@@ -8,6 +8,7 @@ use jobbers_api::{
         operation::{ItemView, OperationView, WholeOperationView},
     },
     problem::{Code, Problem},
+    task::view::TaskView,
     value::Rfc3339,
 };
 use jobbers_archive::{Error, Filter, Group, Item, ItemOutcome, Letter, Operation, Selection, Summary};
@@ -64,12 +65,19 @@ pub(crate) fn letter(letter: Summary) -> LetterView {
         state: letter.state,
         resubmitted_at: letter.resubmitted_at.map(Rfc3339),
         operation: letter.operation,
+        sensitive: letter.is_sensitive,
     }
 }
 
-/// A dead letter with its task.
+/// A dead letter with its task, as any reader sees it.
 pub(crate) fn whole_letter(Letter { summary, dead, .. }: Letter) -> WholeLetterView {
     WholeLetterView { entry: letter(summary), task: (&dead.task).into() }
+}
+
+/// A dead letter with all that its task holds.
+pub(crate) fn revealed_letter(Letter { summary, dead, .. }: Letter) -> WholeLetterView {
+    let error = dead.task.errors.last().map_or_else(String::new, |error| error.message.clone());
+    WholeLetterView { entry: LetterView { error, ..letter(summary) }, task: TaskView::revealed(&dead.task) }
 }
 
 /// Dead letters by cause.

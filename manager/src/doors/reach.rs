@@ -33,7 +33,8 @@ impl Reach {
     pub(crate) async fn check_route(&self, engine: &dyn Engine, method: &Method, uri: &Uri, route: &str) -> Result<()> {
         let method = if method == Method::HEAD { "GET" } else { method.as_str() };
         match (method, route) {
-            ("GET", "/tasks/{id}" | "/tasks/{id}/events") | ("POST", "/tasks/{id}/cancel" | "/tasks/{id}/signal") => {
+            ("GET", "/tasks/{id}" | "/tasks/{id}/events")
+            | ("POST", "/tasks/{id}/cancel" | "/tasks/{id}/signal" | "/tasks/{id}/reveal") => {
                 self.check_task(engine, parameter(uri, route, "{id}")).await
             }
             ("GET", "/queues/{queue}" | "/queues/{queue}/history")

@@ -16,13 +16,14 @@ use super::{
     elements::{
         chart,
         frame::{Answered, Screen, missing},
-        words::{self, figure_of, line, many, number, queue, status, task, to, when_if},
+        words::{self, figure_of, line, many, number, queue, said, status, task, to, when_if},
     },
     queues::{
         self, LATER,
         needs::{self, count},
     },
     session::ask::Refusal,
+    tasks::letters::cause_of,
 };
 
 /// How many queues the figures and the needs are taken from: one page of the API.
@@ -106,7 +107,7 @@ fn causes(letters: &Result<StatsView, Refusal>) -> Markup {
                 @let cause = [("queue", group.queue.as_str()), ("fingerprint", &group.fingerprint)];
                 tr {
                     td.n { (number(group.count)) }
-                    td.wrap { a href=(to("letters", &cause)) { code { (line(&group.example)) } } }
+                    td.wrap { a href=(to("letters", &cause)) { code { (line(cause_of(group))) } } }
                     td { (queue(&group.queue)) }
                 }
             }
@@ -154,7 +155,7 @@ fn failure_table(screen: &Screen, failures: &Result<TaskPageView, Refusal>) -> M
                     td.wide { (one.name) }
                     td.wide { (queue(&one.queue)) }
                     td.wide { (status(one.status)) }
-                    td.wrap { @if let Some(error) = one.errors.last() { code { (line(&error.message)) } } }
+                    td.wrap { @if let Some(error) = one.errors.last() { code { (line(said(&error.message, one.sensitive))) } } }
                 }
             }
         }

@@ -74,6 +74,7 @@ impl KnownTask {
             unchecked: self.described.as_ref().map(|described| described.unchecked.clone()).unwrap_or_default(),
             max_crashes: spec.and_then(|spec| spec.on_crash.max_crashes),
             dead_letter: spec.and_then(|spec| spec.on_crash.dead_letter),
+            sensitive: spec.is_some_and(|spec| spec.sensitive),
             policy: spec.map(|spec| &spec.policy).filter(|policy| !policy.is_empty()).map(PolicyView::from),
             workers: self.workers,
             queues: self.queues.iter().cloned().collect(),
@@ -259,6 +260,12 @@ impl Known {
     /// A version of a task, if a live worker can run it.
     pub(crate) fn find(&self, name: &TaskName, version: u32) -> Option<&KnownTask> {
         self.named.get(name)?.iter().find(|task| task.version == version)
+    }
+
+    /// Whether its author calls a version of a task sensitive.
+    pub(crate) fn is_sensitive(&self, name: &TaskName, version: u32) -> bool {
+        let described = self.find(name, version).and_then(|task| task.described.as_ref());
+        described.is_some_and(|described| described.spec.sensitive)
     }
 
     /// Whether a live worker that claims from a queue can run a version of a task.

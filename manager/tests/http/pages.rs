@@ -148,6 +148,7 @@ impl Site {
             description: format!("Greets. {ODD}"),
             on_crash: CrashPolicy::default(),
             policy: PolicyOverrides::default(),
+            sensitive: false,
         };
         let lifetime = Duration::from_secs(60);
         let catalogue = self.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, lifetime).await.unwrap();

@@ -9,5 +9,6 @@ mod expiry;
 mod explain;
 mod gates;
 mod reads;
+mod sensitive;
 mod submit;
 mod unique;

@@ -27,6 +27,9 @@ pub struct Label<'a> {
     /// The trace it belongs to, 32 hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<&'a str>,
+    /// Whether the task is sensitive: then the words of a panic are not logged.
+    #[serde(skip)]
+    pub is_sensitive: bool,
 }
 
 /// A value that log lines can be labelled with.
@@ -72,6 +75,11 @@ fn swap(slot: &mut Option<Shared>) {
 pub(crate) fn current() -> Option<Shared> {
     let current = CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone()));
     current.ok().flatten()
+}
+
+/// Whether this thread runs a sensitive task.
+pub(crate) fn is_sensitive() -> bool {
+    current().is_some_and(|current| current.label().is_sensitive)
 }
 
 /// The same for a function that blocks.

@@ -116,7 +116,13 @@ mod tests {
 
     impl Labels for Running {
         fn label(&self) -> Label<'_> {
-            Label { id: "a/1", name: "resize", attempt: 2, trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736") }
+            Label {
+                id: "a/1",
+                name: "resize",
+                attempt: 2,
+                trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736"),
+                is_sensitive: false,
+            }
         }
     }
 

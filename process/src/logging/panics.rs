@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-use super::notice;
+use super::{label, notice};
 
 thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -33,7 +33,8 @@ pub fn follow() {
         panic::set_hook(Box::new(move |panic| {
             let place = panic.location().map(ToString::to_string);
             LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = place).ok()).ok();
-            if IS_LOGGED.load(Ordering::Acquire) { log(panic) } else { previous(panic) }
+            // Another hook would print the words of a sensitive task.
+            if IS_LOGGED.load(Ordering::Acquire) || label::is_sensitive() { log(panic) } else { previous(panic) }
         }));
     });
 }
@@ -51,7 +52,10 @@ pub fn take_place() -> Option<String> {
 }
 
 fn log(panic: &PanicHookInfo<'_>) {
-    let words = panic.payload_as_str().unwrap_or("without a message");
+    let words = match label::is_sensitive() {
+        true => "the words are hidden: the task is sensitive",
+        false => panic.payload_as_str().unwrap_or("without a message"),
+    };
     let place = panic.location().map(ToString::to_string);
     let thread = thread::current();
     let backtrace = Backtrace::capture();

@@ -80,7 +80,7 @@ mod tests {
 
     impl Labels for Running {
         fn label(&self) -> Label<'_> {
-            Label { id: "a/1", name: "resize", attempt: 2, trace_id: None }
+            Label { id: "a/1", name: "resize", attempt: 2, trace_id: None, is_sensitive: false }
         }
     }
 

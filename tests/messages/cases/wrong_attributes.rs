@@ -62,6 +62,11 @@ fn flag_with_a_value() -> Result<(), TaskError> {
     Ok(())
 }
 
+#[task(sensitive = false)]
+async fn openness_is_not_said() -> Result<(), TaskError> {
+    Ok(())
+}
+
 #[task(unique_for = "10m")]
 async fn unique_without_a_key() -> Result<(), TaskError> {
     Ok(())

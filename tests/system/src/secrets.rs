@@ -1,8 +1,9 @@
-//! Keys, TLS and codecs: who may call, and what others see.
+//! Keys, TLS, codecs and sensitive tasks: who may call, and what others see.
 
 mod captures;
 mod encrypted;
 pub(crate) mod keys;
+mod sensitive;
 mod socket_files;
 pub(crate) mod tls;
 mod trusted;

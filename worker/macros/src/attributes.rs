@@ -26,7 +26,7 @@ use crate::{
     uniqueness::{self, Uniqueness},
 };
 
-const KNOWN: [&str; 32] = [
+const KNOWN: [&str; 33] = [
     "name",
     "version",
     "max_retries",
@@ -55,6 +55,7 @@ const KNOWN: [&str; 32] = [
     "priority",
     "labels",
     "concurrency_key",
+    "sensitive",
     "crate",
     "blocking",
     "unlisted",
@@ -136,8 +137,9 @@ fn take(attributes: &mut Attributes, seen: &mut Vec<String>, meta: &Meta) -> Res
         ("blocking", Meta::Path(_)) => attributes.blocking = true,
         ("unlisted", Meta::Path(_)) => attributes.unlisted = true,
         ("remote", Meta::Path(_)) => attributes.remote = true,
+        ("sensitive", Meta::Path(_)) => attributes.defaults.sensitive = true,
         ("unique", Meta::Path(_)) => attributes.unique.by_parameters = true,
-        ("blocking" | "unlisted" | "remote" | "unique", other) => {
+        ("blocking" | "unlisted" | "remote" | "unique" | "sensitive", other) => {
             return Err(Error::new(other.span(), format!("`{word}` takes no value")));
         }
         (known, Meta::NameValue(pair)) if KNOWN.contains(&known) => set(attributes, known, &pair.value)?,
@@ -358,13 +360,14 @@ mod tests {
             on_shutdown = "requeue",
             dead_letter = "save",
             max_crashes = 4,
+            sensitive,
             blocking,
             unlisted
         ))
         .unwrap();
         assert_eq!(said.name.unwrap().as_str(), "resize");
         assert_eq!(said.version, Some(2));
-        assert!(said.blocking && said.unlisted);
+        assert!(said.blocking && said.unlisted && said.defaults.sensitive);
         let policy = PolicyOverrides {
             max_retries: Some(5),
             retry_delay: Some(Duration::from_secs(10)),

@@ -18,6 +18,8 @@ pub(crate) struct Defaults {
     /// Names and values.
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) concurrency_key: Option<Field>,
+    /// Whether what a task holds is hidden from readers. No submission can say otherwise.
+    pub(crate) sensitive: bool,
 }
 
 pub(crate) fn priority(number: u32) -> std::result::Result<u8, &'static str> {
@@ -38,7 +40,9 @@ pub(crate) fn label(text: &LitStr) -> Result<(String, String)> {
 impl Defaults {
     /// The code added to the task, if anything was said.
     pub(crate) fn write(&self, job: &Type) -> Option<TokenStream> {
-        if self.queue.is_none() && self.priority.is_none() && self.labels.is_empty() && self.concurrency_key.is_none() {
+        let Self { sensitive, .. } = self;
+        let is_said = self.queue.is_some() || self.priority.is_some() || !self.labels.is_empty();
+        if !is_said && self.concurrency_key.is_none() && !sensitive {
             return None;
         }
         let queue = match &self.queue {
@@ -67,6 +71,7 @@ impl Defaults {
             priority: #priority,
             labels: &[#(#labels),*],
             concurrency_key: #key,
+            sensitive: #sensitive,
         })))
     }
 }

@@ -60,6 +60,7 @@ mod uniqueness;
 /// | `priority = 7` | 5 | 0 to 9: what the typed client submits, unless the submission says otherwise |
 /// | `labels = ["team=billing"]` | | likewise: labels, each where the submission has none of that name |
 /// | `concurrency_key = "customer"` | | likewise: the value of this field of the parameters |
+/// | `sensitive` | | readers don't see its parameters, result, checkpoint and messages, unless they have the scope `tasks:reveal` |
 /// | `crate = "…"` | `::jobbers_worker` | the path of this library, where it is renamed or re-exported |
 /// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
 /// | `remote` | | the function has no body: another program runs the task, and this one submits it |

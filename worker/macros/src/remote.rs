@@ -11,7 +11,7 @@ use syn::{
 use crate::signature::{self, Argument, Shape};
 
 /// What a signature without a body may say: what its submissions carry.
-const OF_SUBMISSIONS: [&str; 16] = [
+const OF_SUBMISSIONS: [&str; 17] = [
     "remote",
     "name",
     "version",
@@ -27,6 +27,7 @@ const OF_SUBMISSIONS: [&str; 16] = [
     "priority",
     "labels",
     "concurrency_key",
+    "sensitive",
     "crate",
 ];
 

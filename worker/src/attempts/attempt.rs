@@ -202,6 +202,7 @@ impl Labels for Attempt {
             attempt: self.task.attempt,
             // `00-<32 digits of the trace>-…`.
             trace_id: traceparent.and_then(|it| it.get(3..35)),
+            is_sensitive: self.is_sensitive(),
         }
     }
 }
@@ -261,6 +262,11 @@ impl Attempt {
         let checkpoint = checkpoint.clone().map(|it| codecs.decode(it, ContentKind::Checkpoint)).transpose()?;
         self.decoded.get_or_init(|| Decoded { parameters, checkpoint });
         Ok(())
+    }
+
+    /// Whether nothing of what it holds is logged.
+    pub(crate) const fn is_sensitive(&self) -> bool {
+        self.task.metadata.is_sensitive()
     }
 
     /// The parameters as they were submitted.

@@ -49,7 +49,7 @@ pub(crate) fn encode_failure(attempt: &Attempt, mut outcome: Outcome) -> Outcome
     else {
         return outcome;
     };
-    if matches!(failure.kind, FailureKind::Error | FailureKind::Fatal | FailureKind::Panic) {
+    if failure.kind.has_message_of_task() {
         let message = std::mem::take(&mut failure.message);
         let id = attempt.task.id.as_str();
         let encoded = attempt.shared.codecs().encode_text(message, MAX_ERROR_BYTES, ContentKind::Error, id);

@@ -110,15 +110,25 @@ impl Http {
     pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {
         let call = self.client.get(&path(["tasks", id.as_str()])).waiting(wait);
         match send::<TaskView>(call.query(&[("wait", format!("{}ms", wait.as_millis()))])).await {
-            Ok(mut task) => Ok(Some(Standing {
-                status: task.status,
-                result: self.payload(task.result.as_deref(), task.result_content_type.as_deref())?,
-                progress: task.progress.map(Progress::from),
-                error: task.errors.pop().map(|error| (error.message, error.error_kind)),
-            })),
+            Ok(task) if task.sensitive && task.is_over() => self.reveal(id).await.map(Some),
+            Ok(task) => self.standing(task).map(Some),
             Err(error) if is_refusal(&error, &[Code::UnknownTask, Code::Gone]) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// A sensitive task that is over, with its result or its error.
+    async fn reveal(&self, id: &TaskId) -> Result<Standing, SubmitError> {
+        self.standing(send(self.client.post(&path(["tasks", id.as_str(), "reveal"]))).await?)
+    }
+
+    fn standing(&self, mut task: TaskView) -> Result<Standing, SubmitError> {
+        Ok(Standing {
+            status: task.status,
+            result: self.payload(task.result.as_deref(), task.result_content_type.as_deref())?,
+            progress: task.progress.map(Progress::from),
+            error: task.errors.pop().map(|error| (error.message, error.error_kind)),
+        })
     }
 
     /// A payload of an answer. JSON's `null` is read as no payload.

@@ -47,6 +47,7 @@ pub struct Submission<R> {
     labels: Vec<(String, String)>,
     /// The labels of the task's author, where the submission has none of that name.
     default_labels: &'static [(&'static str, &'static str)],
+    is_sensitive: bool,
     depends_on: Vec<(String, DependencyPolicy)>,
     signals: Vec<(String, Option<Duration>, OnTimeout)>,
     is_spontaneous: bool,
@@ -121,6 +122,7 @@ impl<R> Submission<R> {
             concurrency_key: task.defaults.concurrency_key.and_then(|key_of| key_of(job).transpose()),
             labels: Vec::new(),
             default_labels: task.defaults.labels,
+            is_sensitive: task.defaults.sensitive,
             depends_on: Vec::new(),
             signals: Vec::new(),
             is_spontaneous: false,
@@ -260,6 +262,14 @@ impl<R> Submission<R> {
         self
     }
 
+    /// Hides the parameters, result and checkpoint, and the messages of progress and errors, from readers: lists, pages, logs, dead
+    /// letters and `jobbers status`. With the scope `tasks:reveal` they are shown, and that is in the audit log. Over HTTP,
+    /// [`PendingResult::wait`](super::handle::PendingResult::wait) then needs this scope too.
+    pub const fn sensitive(mut self) -> Self {
+        self.is_sensitive = true;
+        self
+    }
+
     /// The value of a label: the one that was added, or else the task's own.
     #[must_use]
     pub fn label_value(&self, name: &str) -> Option<&str> {
@@ -322,6 +332,7 @@ impl<R> Submission<R> {
             concurrency_key,
             labels,
             default_labels,
+            is_sensitive,
             depends_on,
             signals,
             is_spontaneous,
@@ -342,6 +353,7 @@ impl<R> Submission<R> {
             concurrency_key,
             labels,
             default_labels,
+            is_sensitive,
             depends_on,
             signals,
             is_spontaneous,

@@ -30,13 +30,16 @@ pub struct Defaults<P> {
     pub labels: &'static [(&'static str, &'static str)],
     /// Derives the concurrency key from the parameters; `None` for a value without one.
     pub concurrency_key: Option<ConcurrencyKeyOf<P>>,
+    /// Whether what a task holds is hidden from readers. No submission can say otherwise.
+    pub sensitive: bool,
 }
 
 /// Derives a concurrency key from parameters, or explains why it can't.
 pub type ConcurrencyKeyOf<P> = fn(&P) -> Result<Option<String>, String>;
 
 impl<P> Defaults<P> {
-    pub(crate) const NONE: Self = Self { queue: None, priority: None, labels: &[], concurrency_key: None };
+    pub(crate) const NONE: Self =
+        Self { queue: None, priority: None, labels: &[], concurrency_key: None, sensitive: false };
 }
 
 /// A field's value as a concurrency key: a text as it is, a number in digits; `null` has none.

@@ -316,6 +316,8 @@ fn failed(attempt: &Attempt, function: &dyn AnyTask, end: End) -> Outcome {
     if let Some(AttemptFailure { kind, error_kind, message }) = outcome.failure() {
         let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
         let most = policy.max_retries.saturating_add(1);
+        let is_hidden = attempt.is_sensitive() && kind.has_message_of_task();
+        let message = if is_hidden { "hidden: the task is sensitive" } else { message };
         tracing::info!(
             id = %task.id, name = %task.name, attempt = task.attempt, of = most, next = next_step(&outcome),
             kind = kind.as_str(), error_kind, reason = %message, "attempt failed"

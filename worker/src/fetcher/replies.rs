@@ -108,10 +108,12 @@ impl Fetcher {
         }
         let mut functions: Vec<&'static dyn AnyTask> = Vec::with_capacity(claimed.len());
         let mut known: Vec<(ClaimedTask, TaskPolicy, Arc<Pair>)> = Vec::with_capacity(claimed.len());
-        for task in claimed {
+        for mut task in claimed {
             match self.parts.registry.find(task.name.as_str(), task.version) {
                 Some(function) if claims && self.slots.enter(function) => {
                     functions.push(function);
+                    // The program that submitted it may not have known.
+                    task.metadata.sensitive_in_code |= function.submits().sensitive;
                     let policy = function.policy().with(&task.overrides);
                     let pair = self.parts.meters.pair(&task.queue, function.name(), task.version);
                     if policy.max_heartbeat_interval.is_some() {

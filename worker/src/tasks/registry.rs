@@ -114,6 +114,7 @@ impl Registry {
                 description: task.description().to_owned(),
                 on_crash: task.policy().into(),
                 policy: task.policy().into(),
+                sensitive: task.submits().sensitive,
             })
         };
         Catalogue { tasks: all.iter().filter_map(spec).collect() }

@@ -41,11 +41,11 @@ pub(crate) fn schedule_of(task: &'static dyn AnyTask) -> Result<Option<Schedule>
     let name = TaskName::new(task.name()).map_err(|error| invalid(error.to_string()))?;
     let overrides = PolicyOverrides { expires_in: task.expires_in(), ..PolicyOverrides::default() };
     let parameters = RawValue::from_string("{}".to_owned()).map_err(|error| invalid(error.to_string()))?;
-    let Submits { queue, priority, labels } = task.submits();
+    let Submits { queue, priority, labels, sensitive } = task.submits();
     let default_queue = queue.map(QueueName::new).transpose().map_err(|error| invalid(error.to_string()))?;
     let priority = Priority::new(priority.unwrap_or(Priority::DEFAULT.get()));
     let priority = priority.ok_or_else(|| invalid("its priority is not 0 to 9".to_owned()))?;
-    let mut metadata = Metadata::default();
+    let mut metadata = Metadata { sensitive, ..Metadata::default() };
     for (name, value) in labels {
         let added = Label::new(name, (*value).to_owned()).and_then(|label| metadata.labels.add(label));
         added.map_err(|error| invalid(error.to_string()))?;

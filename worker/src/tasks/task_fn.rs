@@ -57,6 +57,8 @@ pub struct Submits {
     pub priority: Option<u8>,
     /// Names and values.
     pub labels: &'static [(&'static str, &'static str)],
+    /// Whether what a task holds is hidden from readers.
+    pub sensitive: bool,
 }
 
 /// Says how long to wait before the next attempt, from the number of the one that failed, 1 for the first, and its failure.
@@ -318,8 +320,8 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
     }
 
     fn submits(&self) -> Submits {
-        let Defaults { queue, priority, labels, .. } = self.declared.defaults;
-        Submits { queue, priority, labels }
+        let Defaults { queue, priority, labels, sensitive, .. } = self.declared.defaults;
+        Submits { queue, priority, labels, sensitive }
     }
 
     fn is_blocking(&self) -> bool {

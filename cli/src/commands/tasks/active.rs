@@ -12,6 +12,7 @@ use crate::{
     failure::Failure,
     terminal::{
         fit::{self, Column},
+        hidden::said,
         output, when,
     },
 };
@@ -78,5 +79,5 @@ fn table(tasks: &[ActiveTaskView]) -> output::Table {
 
 fn progress(task: &ActiveTaskView) -> Option<String> {
     let progress = task.progress.as_ref()?;
-    Some(format!("{:.0}% {}", progress.fraction * 100.0, progress.message))
+    Some(format!("{:.0}% {}", progress.fraction * 100.0, said(&progress.message, task.sensitive)))
 }

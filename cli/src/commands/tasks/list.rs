@@ -13,6 +13,7 @@ use crate::{
     filter::FilterArgs,
     terminal::{
         fit::{self, Column},
+        hidden::said,
         output, when,
     },
 };
@@ -167,7 +168,7 @@ fn took(task: &TaskView) -> Option<String> {
 /// Why its latest attempt failed.
 fn error(task: &TaskView) -> Option<String> {
     let error = task.errors.last()?;
-    Some(fit::one_line(&format!("{}: {}", error.kind, error.message)))
+    Some(fit::one_line(&format!("{}: {}", error.kind, said(&error.message, task.sensitive))))
 }
 
 /// What a page is read for.

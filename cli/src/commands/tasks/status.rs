@@ -15,7 +15,10 @@ use jobbers_process::exit;
 use crate::{
     client::{self, AWAY, Answer, Client, ClientArgs},
     failure::Failure,
-    terminal::{output, when},
+    terminal::{
+        hidden::{HIDDEN, said},
+        output, when,
+    },
 };
 
 /// Flags of `jobbers status`.
@@ -30,6 +33,9 @@ pub struct Args {
     /// Print a line whenever it changes, until it is over, then all that is known; exit code as with --wait
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
+    /// Show what a sensitive task holds, which the audit log records; after --wait, as it is then
+    #[arg(long, conflicts_with = "watch")]
+    reveal: bool,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -44,6 +50,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(limit) => wait(&client, &args.id, limit).await?,
         None if args.watch => watch::until_over(&client, &args.id, args.client.json).await?,
         None => client.get(&client::task_path(&args.id), client::NOTHING).await?,
+    };
+    let answer = match args.reveal {
+        true => client.post(&format!("{}/reveal", client::task_path(&args.id)), client::NOTHING).await?,
+        false => answer,
     };
     let task: TaskView = answer.read()?;
     match (args.client.json, args.watch) {
@@ -141,7 +151,15 @@ pub fn show(task: &TaskView) -> Result<(), Failure> {
         output::add_fact(&mut sheet, "worker", worker);
     }
     if let Some(progress) = &task.progress {
-        output::add_fact(&mut sheet, "progress", format!("{:.0}% {}", progress.fraction * 100.0, progress.message));
+        output::add_fact(
+            &mut sheet,
+            "progress",
+            format!("{:.0}% {}", progress.fraction * 100.0, said(&progress.message, task.sensitive)),
+        );
+    }
+    if task.sensitive && task.parameters.is_none() && task.result.is_none() {
+        output::add_fact(&mut sheet, "parameters", HIDDEN);
+        output::add_fact(&mut sheet, "result", HIDDEN);
     }
     if let Some(parameters) = &task.parameters {
         output::add_fact(&mut sheet, "parameters", parameters.get());
@@ -152,7 +170,8 @@ pub fn show(task: &TaskView) -> Result<(), Failure> {
     for error in &task.errors {
         let kind =
             error.error_kind.as_ref().map_or_else(|| error.kind.to_string(), |kind| format!("{}, {kind}", error.kind));
-        let what = format!("{kind}: {}  ({}, on {})", error.message, when::ago(error.at), error.worker);
+        let what =
+            format!("{kind}: {}  ({}, on {})", said(&error.message, task.sensitive), when::ago(error.at), error.worker);
         output::add_fact(&mut sheet, &format!("error, attempt {}", error.attempt), what);
     }
     output::table(&sheet)

@@ -7,7 +7,7 @@ use jobbers_test_support::collector::Collector;
 use crate::documents::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 27] = [
+const FOLLOWED: [&str; 28] = [
     "README.md",
     "docs/guides/any-language.md",
     "docs/guides/audit.md",
@@ -18,6 +18,7 @@ const FOLLOWED: [&str; 27] = [
     "docs/guides/dead-letters.md",
     "docs/guides/dependencies.md",
     "docs/guides/deploying.md",
+    "docs/guides/encryption.md",
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
     "docs/guides/keys.md",
@@ -191,6 +192,14 @@ fn the_guide_to_queues_works_as_printed() {
 fn the_guide_to_unique_tasks_works_as_printed() {
     let session = follow("docs/guides/unique-tasks.md", &[("jobbers submit sync customer=42 full=true", 1)]);
     assert!(session.count() >= 4, "{session:?}");
+}
+
+#[test]
+fn the_guide_to_sensitive_tasks_works_as_printed() {
+    let session = follow("docs/guides/encryption.md", &[]);
+    assert!(session.told("jobbers submit echo card=4242 --sensitive").contains("hidden (sensitive)"), "{session:?}");
+    assert!(session.told("jobbers status order-17 --reveal").contains("4242"), "{session:?}");
+    assert!(session.told("jobbers audit --operation reveal_task").contains("order-17"), "{session:?}");
 }
 
 #[test]

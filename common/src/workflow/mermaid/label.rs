@@ -185,8 +185,8 @@ fn json(text: &str) -> Option<(String, &str)> {
     Some((value.get().to_owned(), &text[values.byte_offset()..]))
 }
 
-/// The label of a task. `name` is the node's, if the flowchart can't say it.
-pub(super) fn write(task: &TaskTemplate, name: Option<&NodeName>) -> String {
+/// The label of a task, without its parameters if it is sensitive or `hides`. `name` is the node's, if the flowchart can't say it.
+pub(super) fn write(task: &TaskTemplate, hides: bool, name: Option<&NodeName>) -> String {
     let mut label = task.name.to_string();
     match &task.queue {
         Some(queue) => write!(label, "@{}:{queue}", task.version).ok(),
@@ -194,7 +194,7 @@ pub(super) fn write(task: &TaskTemplate, name: Option<&NodeName>) -> String {
         None => None,
     };
     let parameters = task.parameters.as_str();
-    if parameters != "{}" {
+    if parameters != "{}" && !hides && !task.metadata.is_sensitive() {
         // Anything but an object, an array or a text would read as something else.
         match parameters.starts_with(['{', '[', '"']) {
             true => write!(label, "({parameters})").ok(),

@@ -14,15 +14,21 @@ use crate::{
 const MAX_NAMED: usize = 10;
 
 /// Writes a workflow as a flowchart; `statuses` are those of its nodes, in their order, or none. What a label can't say, such
-/// as retries and timeouts, is not in it, and a comment names the nodes that have such settings.
+/// as retries and timeouts, is not in it, and a comment names the nodes that have such settings. Of sensitive tasks no parameters
+/// are in it.
 #[must_use]
 pub fn write(workflow: &Workflow, statuses: &[Status]) -> String {
+    write_hiding(workflow, statuses, |_| false)
+}
+
+/// The same without the parameters of these tasks.
+pub fn write_hiding(workflow: &Workflow, statuses: &[Status], hides: impl Fn(&TaskTemplate) -> bool) -> String {
     let nodes = workflow.nodes();
     let ids = ids(nodes);
     let mut text = "flowchart TD\n".to_owned();
     for ((place, node), id) in nodes.iter().enumerate().zip(&ids) {
         let name = (*id != node.name.as_str()).then_some(&node.name);
-        let label = entities::encode(&label::write(&node.task, name));
+        let label = entities::encode(&label::write(&node.task, hides(&node.task), name));
         let status = statuses.get(place);
         let shown = status.map_or_else(String::new, |status| format!("{{{status}}}"));
         let class = status.map_or_else(String::new, |status| format!(":::{status}"));

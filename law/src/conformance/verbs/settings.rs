@@ -409,6 +409,7 @@ pub async fn a_catalogue_is_kept_for_its_time(f: Fixture) {
         description: "says it again".to_owned(),
         on_crash: CrashPolicy { max_crashes: Some(version), dead_letter: Some(DeadLetter::Save) },
         policy: PolicyOverrides { max_retries: Some(7), ..PolicyOverrides::default() },
+        sensitive: version == 2,
     };
     let (one, two) = (Catalogue { tasks: vec![spec(1)] }, Catalogue { tasks: vec![spec(1), spec(2)] });
     let id = f.engine.keep_catalogue(&one, seconds(10)).await.unwrap();

@@ -165,7 +165,9 @@ impl Search {
     }
 
     fn matches(&self, task: &Task) -> bool {
-        self.filter.matches(task) && Condition::all_hold(&self.conditions, task.parameters.as_ref())
+        // Who may not see parameters must not find them by guessing.
+        let parameters = task.parameters.as_ref().filter(|_| !task.metadata.is_sensitive());
+        self.filter.matches(task) && Condition::all_hold(&self.conditions, parameters)
     }
 }
 

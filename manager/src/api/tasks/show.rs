@@ -7,11 +7,12 @@ use axum::{
     extract::{MatchedPath, State},
     response::{IntoResponse, Response},
 };
+use futures_util::{StreamExt as _, stream};
 use jobbers_api::{
     problem::{Code, Problem, Result},
     task::{
         list::{Included, ListParams, TaskPageView, WaitParams},
-        parents::{ParentsParams, ParentsView},
+        parents::{ParentView, ParentsParams, ParentsView},
         view::TaskView,
     },
     value::TaskIdDoc,
@@ -36,11 +37,14 @@ problems!(ListProblems:);
 
 /// From how many bytes of results on a page of predecessors ends.
 const PARENT_BYTES: usize = 4 * 1024 * 1024;
+/// How many predecessors are read concurrently.
+const READERS: usize = 16;
 
 /// One task, with its result and history
 ///
 /// With `wait` the answer comes when the task is over, or with its present state when the wait ends first. A task that
-/// was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result.
+/// was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result. Of a sensitive task
+/// its parameters, result, checkpoint and messages are hidden.
 #[utoipa::path(
     get, path = "/tasks/{id}", tag = "tasks", operation_id = "get_task",
     security(("key" = ["tasks:read"])),
@@ -64,7 +68,7 @@ pub(crate) async fn get_task(
 
 /// The tasks that a task waited for, with their results
 ///
-/// In the order in which its submission named them. They are kept until the task is over, whatever the retention of their
+/// In the order in which its submission named them; results of sensitive tasks are left out. They are kept until the task is over, whatever the retention of their
 /// queues. A page ends when its results are 4 MiB; it has at least one task.
 #[utoipa::path(
     get, path = "/tasks/{id}/predecessors", tag = "tasks", operation_id = "list_predecessors",
@@ -84,7 +88,29 @@ pub(crate) async fn predecessors(
     if parents.total == 0 && app.engine.get(&id).await?.is_none() {
         return Err(missing(&app, &id).await?);
     }
-    Ok(Json(ParentsView::new(&parents, from.min(parents.total))).into_response())
+    let mut view = ParentsView::new(&parents, from.min(parents.total));
+    hide_sensitive(&app, &mut view.predecessors).await?;
+    Ok(Json(view).into_response())
+}
+
+/// Leaves out the results of sensitive tasks. Workers get them with the lease of the task that waited for them.
+async fn hide_sensitive(app: &App, parents: &mut [ParentView]) -> Result<()> {
+    let read = |(place, id): (usize, TaskId)| {
+        let engine = Arc::clone(&app.engine);
+        async move { engine.get(&id).await.map(|task| (place, task)) }
+    };
+    let with_result = parents.iter().enumerate().filter(|(_, parent)| parent.result.is_some());
+    let with_result: Vec<_> = with_result.map(|(place, parent)| (place, parent.id.clone())).collect();
+    let reads: Vec<_> = with_result.into_iter().map(read).collect();
+    let mut reads = stream::iter(reads).buffer_unordered(READERS);
+    while let Some(answer) = reads.next().await {
+        let (place, task) = answer?;
+        // One that was deleted since can't be asked.
+        if task.is_none_or(|task| task.metadata.is_sensitive()) {
+            parents[place] = parents[place].clone().hidden();
+        }
+    }
+    Ok(())
 }
 
 /// The problem of a task that is not stored.

@@ -230,9 +230,12 @@ struct RequestReader<'a> {
 
 impl RequestReader<'_> {
     async fn task(&mut self, index: usize, request: TaskRequest<'_>) -> Result<(NewTask, Vec<WarningView>)> {
-        let task = self.checker.make_task(self.draft(index, request)?);
+        let mut task = self.checker.make_task(self.draft(index, request)?);
         match self.checker.check(&task).await {
-            Ok(warnings) => Ok((task, warnings)),
+            Ok(warnings) => {
+                self.checker.hide_if_sensitive(&mut task);
+                Ok((task, warnings))
+            }
             Err(_) if self.is_taken(&task).await? => Ok((task, Vec::new())),
             Err(problem) => {
                 // A queue that does not exist is the better reason; otherwise the store finds it.
@@ -244,6 +247,7 @@ impl RequestReader<'_> {
 
     fn draft(&self, index: usize, mut request: TaskRequest<'_>) -> Result<TaskDraft> {
         request.check_id()?;
+        self.checker.check_sensitive(&request.name, request.version, request.sensitive)?;
         let app = self.checker.app();
         let parameters = request.payload(self.body, app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);

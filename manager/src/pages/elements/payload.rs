@@ -15,7 +15,10 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::words::{number, text, to};
+use super::{
+    frame::{action, button},
+    words::{number, shell, text, to},
+};
 use crate::pages::session::ask::{Api, Query, Refusal};
 
 /// How much of a payload a page shows.
@@ -74,9 +77,24 @@ pub(in crate::pages) fn card(task: &TaskView, source: Source, part: Part) -> Mar
                 @if !is_whole {
                     small { "the first " (number(SHOWN_BYTES as u64)) " of " (number(raw.len() as u64)) " bytes " }
                 }
-                small { a href=(download) { "download" } }
+                @if !task.sensitive { small { a href=(download) { "download" } } }
             }
             pre tabindex="0" { (text(&shown)) }
+        }
+    }
+}
+
+/// In the place of what is hidden of a sensitive task: how to see it.
+pub(in crate::pages) fn hidden(id: &str, command: &str) -> Markup {
+    let words = html! {
+        "What the task is given, found out and says is shown for this once, and the audit log has who saw it. "
+        code { "jobbers " (command) " " (shell(id)) " --reveal" }
+    };
+    html! {
+        section.card {
+            h2 { "Hidden" }
+            p { "This task is sensitive: its parameters, result, checkpoint and messages are hidden." }
+            div.actions { (action("Reveal", &words, &button("reveal", "Reveal it", false))) }
         }
     }
 }

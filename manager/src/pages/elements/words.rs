@@ -25,6 +25,11 @@ pub(in crate::pages) fn line(text: &str) -> String {
     }
 }
 
+/// The message of a progress or an error, or that it is hidden.
+pub(in crate::pages) const fn said(message: &str, is_sensitive: bool) -> &str {
+    if is_sensitive && message.is_empty() { "hidden" } else { message }
+}
+
 /// `1,234,567`.
 pub(in crate::pages) fn number(n: u64) -> String {
     let digits = n.to_string();

@@ -31,9 +31,9 @@ pub(in crate::pages) struct Edited {
     overlap: Option<String>,
 }
 
-/// The form; none for a schedule that starts workflows, of which the API does not answer all settings.
+/// The form; none for a schedule of which the API does not answer all settings: one that starts workflows, or sensitive tasks.
 pub(in crate::pages) fn form(one: &ScheduleView) -> Markup {
-    if one.workflow.is_some() {
+    if one.workflow.is_some() || one.task.as_ref().is_some_and(|task| task.sensitive) {
         return html! {};
     }
     let field = |label: &str, name: &str, hint: &str, value: Option<&str>| {

@@ -1,9 +1,9 @@
 //! One dead letter with its task and every failure, and one operation that sends some again.
 
-use axum::http::Method;
+use axum::{http::Method, response::Response};
 use jobbers_api::{
     dead_letter::{ChangeView, DeleteRequest, HistoryView, WholeLetterView, operation::WholeOperationView},
-    task::resubmit::ResubmittedView,
+    task::{resubmit::ResubmittedView, view::AttemptView},
     value::Asked,
     wire::path::path,
 };
@@ -34,37 +34,52 @@ pub(in crate::pages) struct Params {
 
 /// `GET /ui/letter?id=`.
 pub(in crate::pages) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Params>) -> Answered {
-    let WholeLetterView { entry, task: whole } = screen.api.get(&path(["dead-letter-queue", &id])).await?;
+    let letter: WholeLetterView = screen.api.get(&path(["dead-letter-queue", &id])).await?;
     let history: Result<HistoryView, Refusal> =
         screen.api.get(&format!("{}/history", path(["dead-letter-queue", &id]))).await;
+    let history = history.map(|history| history.failures);
+    let note = did.map(|did| did.note(&id, n));
+    Ok(page(&screen, &letter, &history, note.as_ref(), false))
+}
+
+/// The page of a letter, perhaps one that reveals what is hidden.
+fn page(
+    screen: &Screen,
+    WholeLetterView { entry, task: whole }: &WholeLetterView,
+    history: &Result<Vec<AttemptView>, Refusal>,
+    note: Option<&Markup>,
+    reveals: bool,
+) -> Response {
+    let id = entry.id.as_str();
     let tone = if entry.state == LetterState::Dead { Tone::Bad } else { Tone::Warn };
     let body = html! {
-        @if let Some(did) = did { (did.note(&id, n)) }
+        @if let Some(note) = note { (note) }
         h1 { (entry.name) " " (state(tone, entry.state.as_str())) br; small.id { (id) } }
         dl.figures {
             div { dt { "Ended as" } dd { (status(entry.status)) } }
             div { dt { "Failed" } dd { (when(entry.failed_at, screen.now())) } }
             div { dt { "Attempts" } dd { (entry.attempt) } }
             div { dt { "Queue" } dd { (queue(&entry.queue)) } }
-            div { dt { "Task" } dd { a href=(to("task", &[("id", id.as_str())])) { "as it is now" } } }
+            div { dt { "Task" } dd { a href=(to("task", &[("id", id)])) { "as it is now" } } }
         }
-        @if entry.state == LetterState::Dead || entry.state == LetterState::Superseded { (actions(&id)) }
-        section.card { h2 { "Every failure" } (failures(&screen, &history)) }
-        (payload::card(&whole, Source::Letter, Part::Parameters))
-        (payload::card(&whole, Source::Letter, Part::Checkpoint))
+        @if entry.state == LetterState::Dead || entry.state == LetterState::Superseded { (actions(id)) }
+        section.card { h2 { "Every failure" } (failures(screen, history, entry.sensitive)) }
+        @if entry.sensitive && !reveals { (payload::hidden(id, "dlq show")) }
+        (payload::card(whole, Source::Letter, Part::Parameters))
+        (payload::card(whole, Source::Letter, Part::Checkpoint))
     };
-    Ok(screen.page("Dead letters", &id, &body))
+    screen.page("Dead letters", id, &body)
 }
 
-fn failures(screen: &Screen, history: &Result<HistoryView, Refusal>) -> Markup {
+fn failures(screen: &Screen, history: &Result<Vec<AttemptView>, Refusal>, is_sensitive: bool) -> Markup {
     let failures = match history {
-        Ok(history) => &history.failures,
+        Ok(failures) => failures,
         Err(refusal) => return missing(refusal),
     };
     let left_out = failures.len().saturating_sub(ROWS);
     html! {
         @if left_out > 0 { p.soft { "The latest " (ROWS) " of " (failures.len()) "." } }
-        ol.timeline { @for failure in &failures[left_out..] { (failed(screen, failure)) } }
+        ol.timeline { @for failure in &failures[left_out..] { (failed(screen, failure, is_sensitive)) } }
     }
 }
 
@@ -90,14 +105,16 @@ fn actions(id: &str) -> Markup {
 pub(in crate::pages) enum Change {
     Resubmit,
     Delete,
+    Reveal,
 }
 
 /// `POST /ui/letter?id=`.
 pub(in crate::pages) async fn change(
     Query(Params { id, .. }): Query<Params>,
-    api: Api,
+    screen: Screen,
     Form(change): Form<Change>,
 ) -> Answered {
+    let api = &screen.api;
     match change {
         Change::Resubmit => {
             api.call::<ResubmittedView>(Method::POST, &format!("{}/resubmit", path(["tasks", &id]))).await?;
@@ -108,6 +125,13 @@ pub(in crate::pages) async fn change(
             let request = DeleteRequest { ids, ..DeleteRequest::default() };
             let deleted: ChangeView = api.call_with(Method::DELETE, "/dead-letter-queue", &request).await?;
             Ok(back("letters", None, Did::LettersDeleted, Some(deleted.changed)))
+        }
+        Change::Reveal => {
+            let at = format!("{}/reveal", path(["dead-letter-queue", &id]));
+            let letter: WholeLetterView = api.call(Method::POST, &at).await?;
+            // The history hides what its task said; the copy of the task has it.
+            let failures = Ok(letter.task.errors.clone());
+            Ok(page(&screen, &letter, &failures, None, true))
         }
     }
 }

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use jobbers_api::{
     dead_letter::{
-        ChangeView, DeleteRequest, LetterPageView, ResubmitRequest, StatsView,
+        ChangeView, DeleteRequest, GroupView, LetterPageView, ResubmitRequest, StatsView,
         operation::{OperationPageView, WholeOperationView},
     },
     problem::{Code, Problem},
@@ -16,7 +16,7 @@ use crate::pages::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
-        words::{Tone, line, many, number, queue, shell, state, text, to, when},
+        words::{Tone, line, many, number, queue, said, shell, state, text, to, when},
     },
     session::ask::{Api, Form, Query, Refusal},
 };
@@ -155,7 +155,7 @@ fn causes(screen: &Screen, stats: &StatsView) -> Markup {
                     @let cause = [of.as_slice(), &[("fingerprint", group.fingerprint.as_str())]].concat();
                     tr {
                         td.n { (number(group.count)) }
-                        td.wrap { a href=(to("letters", &cause)) { code { (line(&group.example)) } } }
+                        td.wrap { a href=(to("letters", &cause)) { code { (line(cause_of(group))) } } }
                         td.wide { (group.name) "@" (group.version) }
                         td { (queue(&group.queue)) }
                         td.wide { (when(group.first_seen, now)) }
@@ -166,6 +166,11 @@ fn causes(screen: &Screen, stats: &StatsView) -> Markup {
             @if stats.groups.len() > CAUSES { p.soft { "And " (stats.groups.len() - CAUSES) " more causes." } }
         }
     }
+}
+
+/// One of the errors of a group, or their kind where they are hidden.
+pub(in crate::pages) fn cause_of(group: &GroupView) -> &str {
+    if group.example.is_empty() { &group.fingerprint } else { &group.example }
 }
 
 fn table(screen: &Screen, page: &LetterPageView) -> Markup {
@@ -184,7 +189,7 @@ fn table(screen: &Screen, page: &LetterPageView) -> Markup {
                         td.wide { (queue(&letter.queue)) }
                         td { (when(letter.failed_at, screen.now())) }
                         td.n.wide { (letter.attempt) }
-                        td.wrap { code { (line(&letter.error)) } }
+                        td.wrap { code { (line(said(&letter.error, letter.sensitive))) } }
                     }
                 }
             }

@@ -94,7 +94,8 @@ fn edit(task: &TaskView, registry: &RegistryView) -> Markup {
         refusal: None,
     };
     html! {
-        @if raw.is_none() { p.done { "A completed task keeps no parameters: put them in." } }
+        @if task.sensitive { p.done { "Its parameters are hidden, for it is sensitive: put them in. The new task is sensitive too." } }
+        @else if raw.is_none() { p.done { "A completed task keeps no parameters: put them in." } }
         (form.page())
     }
 }
@@ -229,6 +230,7 @@ async fn send(api: &Api, registry: &RegistryView, fields: &[(String, String)]) -
         delay: said("delay").map(duration::parse).transpose().map_err(|error| parse("not before", &error))?,
         parameters: Some(&parameters),
         concurrency_key: source.as_ref().and_then(|source| source.concurrency_key.clone()),
+        sensitive: source.as_ref().and_then(|source| source.sensitive.then_some(true)),
         labels: source.as_ref().map(|source| source.labels.clone()).unwrap_or_default(),
         ..TaskRequest::new(name.parse().map_err(|error| parse("name", &error))?)
     };

@@ -27,7 +27,7 @@ use crate::pages::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
         payload::{self, Part, Source},
-        words::{figure, line, number, prose, queue, shell, status, task, text, to, when},
+        words::{figure, line, number, prose, queue, said, shell, status, task, text, to, when},
     },
     session::ask::{Api, Form, Query, Refusal},
 };
@@ -45,40 +45,51 @@ pub(in crate::pages) struct Params {
 /// `GET /ui/task?id=`.
 pub(in crate::pages) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Params>) -> Answered {
     let found: TaskView = screen.api.get(&path(["tasks", &id])).await?;
+    let note = did.map(|did| did.note(&id, n));
+    page(&screen, &found, note.as_ref(), false).await
+}
+
+/// The page of a task. One that reveals what is hidden does not keep itself current: it is shown once.
+async fn page(screen: &Screen, found: &TaskView, note: Option<&Markup>, reveals: bool) -> Answered {
+    let id = found.id.as_str();
     let is_live = !found.status.is_finished();
     let why: Option<Result<ExplainView, Refusal>> = match is_live {
-        true => Some(screen.api.get(&format!("{}/explain", path(["tasks", &id]))).await),
+        true => Some(screen.api.get(&format!("{}/explain", path(["tasks", id]))).await),
         false => None,
     };
-    let run = workflow(&screen.api, &found).await;
+    let run = workflow(&screen.api, found).await;
     let body = html! {
-        @if let Some(did) = did { (did.note(&id, n)) }
+        @if let Some(note) = note { (note) }
         h1 #head data-live {
             (found.name) " " (status(found.status)) @if found.cancel_requested { " " small { "asked to stop" } } br;
             small.id { (id) }
         }
-        (figures(&screen, &found))
+        (figures(screen, found))
         @if let Some(why) = &why {
             section.card #why data-live {
-                h2 { "Why" } @match why { Ok(why) => (reasons(&screen, why)), Err(refusal) => (missing(refusal)) }
+                h2 { "Why" } @match why { Ok(why) => (reasons(screen, why)), Err(refusal) => (missing(refusal)) }
             }
         }
         @if let Some(progress) = &found.progress {
-            section.card #progress data-live {
+            section.card #progress data-live[!reveals] {
                 h2 { "Progress" }
                 progress max="1" value=(progress.fraction) { (progress.fraction) }
-                p { (format!("{:.0} %", progress.fraction * 100.0)) " " (text(&progress.message)) }
+                p {
+                    (format!("{:.0} %", progress.fraction * 100.0)) " "
+                    (text(said(&progress.message, found.sensitive)))
+                }
             }
         }
-        (actions(&found))
+        (actions(found))
         div.two {
-            section.card #attempts data-live { h2 { "Attempts" } (timeline(&screen, &found)) }
-            section.card { h2 { "Details" } (details(&screen, &found, run.as_ref())) }
+            section.card #attempts data-live[!reveals] { h2 { "Attempts" } (timeline(screen, found)) }
+            section.card { h2 { "Details" } (details(screen, found, run.as_ref())) }
         }
-        @for part in [Part::Parameters, Part::Result, Part::Checkpoint] { (payload::card(&found, Source::Task, part)) }
-        section.card { h2 { "The same again, from a terminal" } (commands(&found)) }
+        @if found.sensitive && !reveals { (payload::hidden(id, "status")) }
+        @for part in [Part::Parameters, Part::Result, Part::Checkpoint] { (payload::card(found, Source::Task, part)) }
+        section.card { h2 { "The same again, from a terminal" } (commands(found)) }
     };
-    Ok(screen.page("Tasks", &id, &body))
+    Ok(screen.page("Tasks", id, &body))
 }
 
 /// The workflow and the node that a task belongs to. Its id may only look as if it had them.
@@ -144,7 +155,7 @@ fn timeline(screen: &Screen, task: &TaskView) -> Markup {
             @for (place, error) in errors.iter().enumerate() {
                 @if place == ATTEMPTS / 2 && left_out > 0 { li { (left_out) " more attempts" } }
                 @if left_out == 0 || place < ATTEMPTS / 2 || place >= ATTEMPTS / 2 + left_out {
-                    (failed(screen, error))
+                    (failed(screen, error, task.sensitive))
                 }
             }
             @if let Some(at) = latest {
@@ -166,14 +177,14 @@ fn timeline(screen: &Screen, task: &TaskView) -> Markup {
     }
 }
 
-/// A failed attempt in a timeline.
-pub(in crate::pages) fn failed(screen: &Screen, error: &AttemptView) -> Markup {
+/// A failed attempt in a timeline, perhaps of a sensitive task.
+pub(in crate::pages) fn failed(screen: &Screen, error: &AttemptView, is_sensitive: bool) -> Markup {
     html! {
         li.bad {
             "Attempt " (error.attempt) ": " (error.kind.to_string())
             @if let Some(kind) = &error.error_kind { " " code { (line(&kind.to_string())) } }
             " " (when(error.at, screen.now())) " on " code { (error.worker) }
-            pre tabindex="0" { (text(&error.message)) }
+            pre tabindex="0" { (text(said(&error.message, is_sensitive))) }
         }
     }
 }
@@ -291,13 +302,15 @@ fn commands(task: &TaskView) -> Markup {
     const MOST_BYTES: usize = 4_096;
     let raw = task.parameters.as_deref().map(|raw| raw.get()).filter(|_| task.parameters_content_type.is_none());
     let is_gone = raw.is_none() && task.status == Status::Completed;
+    let is_hidden = raw.is_none() && task.sensitive;
+    let (flag, field) = if task.sensitive { (" --sensitive", r#","sensitive":true"#) } else { ("", "") };
     let parameters = raw.filter(|raw| raw.len() <= MOST_BYTES).unwrap_or("{}");
     let body = format!(
-        r#"{{"name":"{}","version":{},"queue":"{}","parameters":{parameters}}}"#,
+        r#"{{"name":"{}","version":{},"queue":"{}","parameters":{parameters}{field}}}"#,
         task.name, task.version, task.queue
     );
     let submit = format!(
-        "jobbers submit {} --task-version {} --queue {} {}",
+        "jobbers submit {} --task-version {} --queue {}{flag} {}",
         shell(task.name.as_str()),
         task.version,
         shell(task.queue.as_str()),
@@ -306,7 +319,8 @@ fn commands(task: &TaskView) -> Markup {
     let curl =
         format!("curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d {}", shell(&body));
     html! {
-        @if is_gone { p.soft { "A completed task keeps no parameters: put them in." } }
+        @if is_hidden { p.soft { "Its parameters are hidden: put them in." } }
+        @else if is_gone { p.soft { "A completed task keeps no parameters: put them in." } }
         pre tabindex="0" { (text(&submit)) }
         pre tabindex="0" { (text(&curl)) }
         p.soft { "The task as JSON: " a href=(format!("..{}", path(["tasks", task.id.as_str()]))) { "API" } }
@@ -319,14 +333,16 @@ pub(in crate::pages) enum Change {
     Cancel,
     Resubmit,
     Signal { signal: SignalName },
+    Reveal,
 }
 
 /// `POST /ui/task?id=`.
 pub(in crate::pages) async fn change(
     Query(Params { id, .. }): Query<Params>,
-    api: Api,
+    screen: Screen,
     Form(change): Form<Change>,
 ) -> Answered {
+    let api = &screen.api;
     let verb = |verb: &str| format!("{}/{verb}", path(["tasks", &id]));
     let did = match change {
         Change::Cancel => api.call::<CancelledView>(Method::POST, &verb("cancel")).await.map(|_| Did::Cancelled)?,
@@ -336,6 +352,10 @@ pub(in crate::pages) async fn change(
         Change::Signal { signal } => {
             let sent = SendSignal { name: signal, keep_for: None };
             api.call_with::<SignalledView>(Method::POST, &verb("signal"), &sent).await.map(|_| Did::Signalled)?
+        }
+        Change::Reveal => {
+            let found: TaskView = api.call(Method::POST, &verb("reveal")).await?;
+            return page(&screen, &found, None, true).await;
         }
     };
     Ok(back("task", Some(("id", &id)), did, Some(1)))

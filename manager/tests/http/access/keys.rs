@@ -307,7 +307,7 @@ async fn a_restricted_key_reaches_its_queues_and_tasks_and_nothing_else() {
 }
 
 /// Operations that a restricted key may use, besides open ones. Each is checked above.
-const RESTRICTABLE: [&str; 12] = [
+const RESTRICTABLE: [&str; 13] = [
     "GET /queues/{queue}",
     "GET /queues/{queue}/history",
     "GET /tasks",
@@ -320,6 +320,7 @@ const RESTRICTABLE: [&str; 12] = [
     "POST /queues/{queue}/resume",
     "POST /tasks",
     "POST /tasks/{id}/cancel",
+    "POST /tasks/{id}/reveal",
 ];
 
 #[tokio::test]

@@ -26,7 +26,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 91] = [
+const OPERATIONS: [&str; 93] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -80,6 +80,7 @@ const OPERATIONS: [&str; 91] = [
     "GET /workflows/{workflow}",
     "POST /boards/{board}/tasks/{revision}/release",
     "POST /dead-letter-queue/resubmit",
+    "POST /dead-letter-queue/{task_id}/reveal",
     "POST /dependencies",
     "POST /keys",
     "POST /keys/{key}/revoke",
@@ -106,6 +107,7 @@ const OPERATIONS: [&str; 91] = [
     "POST /tasks/{id}/cancel",
     "POST /tasks/{id}/dependencies",
     "POST /tasks/{id}/resubmit",
+    "POST /tasks/{id}/reveal",
     "POST /tasks/{id}/signal",
     "POST /workers/drain",
     "POST /workers/resume",

@@ -48,6 +48,14 @@ pub(crate) async fn register(engine: &dyn Engine, id: &str) {
     engine.register_worker(report(id, &[]), TTL).await.unwrap();
 }
 
+/// A worker that runs these tasks, described by a catalogue.
+pub(crate) async fn register_described(engine: &dyn Engine, id: &str, tasks: Vec<TaskSpec>) {
+    let names: Vec<String> = tasks.iter().map(|task| format!("{}@{}", task.name, task.version)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let catalogue = engine.keep_catalogue(&Catalogue { tasks }, TTL).await.unwrap();
+    engine.register_worker(WorkerReport { catalogue: Some(catalogue), ..report(id, &names) }, TTL).await.unwrap();
+}
+
 /// A worker that runs `resize@2`, whose parameters have a schema, and `echo@1`, which takes anything.
 async fn register_resizer(engine: &dyn Engine) {
     let schema = json!({
@@ -65,6 +73,7 @@ async fn register_resizer(engine: &dyn Engine) {
         description: description.to_owned(),
         on_crash: CrashPolicy::default(),
         policy: PolicyOverrides { max_retries: (name == "resize").then_some(7), ..PolicyOverrides::default() },
+        sensitive: false,
     };
     let tasks = vec![spec("echo", 1, None, ""), spec("resize", 2, Some(schema), "Makes images smaller.")];
     let catalogue = engine.keep_catalogue(&Catalogue { tasks }, TTL).await.unwrap();
@@ -123,6 +132,7 @@ async fn a_schema_that_can_be_used_in_part_holds_in_its_rest() {
         description: String::new(),
         on_crash: CrashPolicy::default(),
         policy: PolicyOverrides::default(),
+        sensitive: false,
     };
     let catalogue = server.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, TTL).await.unwrap();
     let report = WorkerReport { catalogue: Some(catalogue), ..report("w1", &["resize@1"]) };
@@ -168,6 +178,7 @@ async fn a_submission_carries_what_the_task_s_author_says_of_crashes_and_stays_t
         description: String::new(),
         on_crash,
         policy: PolicyOverrides::default(),
+        sensitive: false,
     };
     let catalogue = server.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, TTL).await.unwrap();
     let worker = WorkerReport { catalogue: Some(catalogue), ..report("w1", &["fragile@1"]) };

@@ -148,6 +148,46 @@ async fn die(ctx: Context) -> Result<(), TaskError> {
     std::process::abort()
 }
 
+/// What [`speak`] and [`whisper`] say, and how they end.
+#[derive(Serialize, Deserialize)]
+struct Speech {
+    words: String,
+    ends: Ending,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Ending {
+    Well,
+    Error,
+    Panic,
+    Gate,
+}
+
+/// Says its words in every way that a task has.
+async fn say(ctx: &Context, Speech { words, ends }: Speech) -> Result<String, TaskError> {
+    ctx.progress(0.5, &words).await?;
+    ctx.checkpoint(&words).await?;
+    match ends {
+        Ending::Well => Ok(words),
+        Ending::Error => Err(TaskError::fatal(words).kind("loud")),
+        Ending::Panic => panic!("{words}"),
+        Ending::Gate => gate_opens().await.map(|()| words),
+    }
+}
+
+/// Says its words to all.
+#[task]
+async fn speak(ctx: Context, speech: Speech) -> Result<String, TaskError> {
+    say(&ctx, speech).await
+}
+
+/// Says the same, and readers do not see it.
+#[task(sensitive)]
+async fn whisper(ctx: Context, speech: Speech) -> Result<String, TaskError> {
+    say(&ctx, speech).await
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     Worker::from_env().run().await

@@ -32,7 +32,7 @@ struct Capture {
 }
 
 /// A collector behind a proxy that records: spans, metrics and log lines.
-async fn collector() -> (Collector, RecordingProxy) {
+pub(super) async fn collector() -> (Collector, RecordingProxy) {
     let (collector, proxy) = (Collector::http().await, RecordingProxy::start().await);
     proxy.lead_to(collector.endpoint().trim_start_matches("http://").trim_end_matches('/').parse().unwrap());
     (collector, proxy)

@@ -9,6 +9,7 @@ use jobbers_common::{
     task::{
         Priority, Start,
         label::{Label, Labels},
+        metadata::Metadata,
     },
 };
 
@@ -84,7 +85,7 @@ impl Submission<Raw> {
             on_crash: self.on_crash,
             unique: unique.map(Box::new),
             concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
-            metadata: labels.into(),
+            metadata: Metadata { sensitive: self.is_sensitive, ..labels.into() },
             depends_on,
             signals,
             is_spontaneous: self.is_spontaneous,

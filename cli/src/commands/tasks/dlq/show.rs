@@ -13,6 +13,7 @@ use crate::{
     failure::Failure,
     terminal::{
         fit::{self, Column},
+        hidden::{HIDDEN, said},
         output, when,
     },
 };
@@ -83,7 +84,7 @@ fn table(letters: &[LetterView]) -> output::Table {
             letter.attempt.into(),
             when::short_ago(letter.failed_at).into(),
             letter.state.to_string().into(),
-            first_line(&letter.error).into(),
+            first_line(said(&letter.error, letter.sensitive)).into(),
         ]
     };
     fit::table(&columns, letters.iter().map(row).collect())
@@ -99,6 +100,9 @@ fn first_line(error: &str) -> &str {
 pub(super) struct Show {
     /// The task's id
     id: TaskId,
+    /// Show what the letter of a sensitive task holds, which the audit log records
+    #[arg(long)]
+    reveal: bool,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -107,13 +111,20 @@ pub(super) struct Show {
 pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let path = client::dead_letter_path(&args.id);
-    let answer = client.get(&path, NOTHING).await?;
+    let answer = match args.reveal {
+        true => client.post(&format!("{path}/reveal"), NOTHING).await?,
+        false => client.get(&path, NOTHING).await?,
+    };
     if args.client.json {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
     let WholeLetterView { entry, task } = answer.read()?;
-    let history: HistoryView = client.get(&format!("{path}/history"), NOTHING).await?.read()?;
+    let failures = match args.reveal {
+        // The history hides what its task said; the copy of the task has it.
+        true => task.errors,
+        false => client.get(&format!("{path}/history"), NOTHING).await?.read::<HistoryView>()?.failures,
+    };
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "id", &entry.id);
     output::add_fact(&mut sheet, "task", pages::task_name(&entry.name, entry.version));
@@ -125,7 +136,10 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
         output::add_fact(&mut sheet, "lost leases", task.crashes.to_string());
     }
     output::add_fact(&mut sheet, "state", state(&entry));
-    output::add_fact(&mut sheet, "error", &entry.error);
+    output::add_fact(&mut sheet, "error", said(&entry.error, entry.sensitive));
+    if entry.sensitive && task.parameters.is_none() {
+        output::add_fact(&mut sheet, "parameters", HIDDEN);
+    }
     if let Some(parameters) = &task.parameters {
         output::add_fact(&mut sheet, "parameters", parameters.get());
     }
@@ -138,13 +152,13 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
         Column::cut_to("WORKER", 10).giving_way(1),
         Column::cut_to("MESSAGE", 20),
     ];
-    let rows = history.failures.iter().map(|failure| {
+    let rows = failures.iter().map(|failure| {
         vec![
             when::short_ago(failure.at).into(),
             failure.attempt.into(),
             (&failure.kind).into(),
             (&failure.worker).into(),
-            first_line(&failure.message).into(),
+            first_line(said(&failure.message, entry.sensitive)).into(),
         ]
     });
     output::table(&fit::table(&columns, rows.collect()))?;

@@ -10,7 +10,7 @@ use super::attempts;
 use crate::{
     client::{self, AWAY, Answer, Client},
     failure::Failure,
-    terminal::{output, when},
+    terminal::{fit, hidden::said, output, when},
 };
 
 /// How often a task that runs is looked at. Its end is seen at once.
@@ -58,10 +58,14 @@ fn change(task: &TaskView) -> String {
         words.push(format!("on {worker}"));
     }
     if let Some(progress) = task.progress.as_ref().filter(|_| !task.is_over()) {
-        words.push(format!("{:.0}% {}", progress.fraction * 100.0, progress.message).trim_end().to_owned());
+        words.push(
+            format!("{:.0}% {}", progress.fraction * 100.0, said(&progress.message, task.sensitive))
+                .trim_end()
+                .to_owned(),
+        );
     }
     if let Some(error) = task.errors.last().filter(|_| !matches!(task.status, Status::Completed | Status::Started)) {
-        words.push(format!("{}: {}", error.kind, crate::terminal::fit::one_line(&error.message)));
+        words.push(format!("{}: {}", error.kind, fit::one_line(said(&error.message, task.sensitive))));
     }
     if let (Some(started), Some(ended)) = (task.started_at, task.finished_at) {
         words.push(format!("ran {}", when::span(when::between(started, ended))));

@@ -60,6 +60,10 @@ pub(super) struct TaskFlags {
     #[arg(long = "label", value_name = "NAME=VALUE")]
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_labels")]
     labels: Vec<Label>,
+    /// Hide its parameters, result and messages from readers; with the scope tasks:reveal, `jobbers status --reveal` shows them
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    sensitive: bool,
     /// A task to wait for, and what its end means: ID, or ID=POLICY with abort_successors (the default),
     /// run_with_failures or run_on_error; several times for several
     #[arg(long, value_name = "ID[=POLICY]")]

@@ -40,6 +40,25 @@ impl<'a> Checker<'a> {
         self.app.make_task_by(&self.config, self.known.as_deref(), draft)
     }
 
+    /// Refuses to call a task open that its author calls sensitive.
+    pub(super) fn check_sensitive(&self, name: &TaskName, version: u32, said: Option<bool>) -> Result<()> {
+        if said != Some(false) || !self.is_sensitive(name, version) {
+            return Ok(());
+        }
+        let detail = format!("the author of {name}@{version} calls it sensitive; a submission can't change that");
+        Err(Problem::new(Code::InvalidRequest, detail).at("/sensitive"))
+    }
+
+    /// Makes a task sensitive if its author calls it so. To be called after the check, which may have read the workers again: the
+    /// first worker that knows the task may have started just now.
+    pub(super) fn hide_if_sensitive(&self, task: &mut NewTask) {
+        task.metadata.sensitive_in_code |= self.is_sensitive(&task.name, task.version);
+    }
+
+    fn is_sensitive(&self, name: &TaskName, version: u32) -> bool {
+        self.known.as_ref().is_some_and(|known| known.is_sensitive(name, version))
+    }
+
     /// Checks a task. Answers what may be wrong with it.
     pub(super) async fn check(&mut self, task: &NewTask) -> Result<Vec<WarningView>> {
         self.app
