@@ -159,7 +159,8 @@ pub(crate) async fn delete(
                     return Ok(StatusCode::ACCEPTED);
                 }
             }
-            Err(Error::NotEmpty { .. }) if let Some(target) = &move_to => {
+            Err(error @ Error::NotEmpty { .. }) => {
+                let Some(target) = &move_to else { return Err(error.into()) };
                 if app.engine.move_tasks(&name, target, MAX_BATCH).await? == 0 {
                     return Ok(StatusCode::ACCEPTED);
                 }

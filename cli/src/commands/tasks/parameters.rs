@@ -45,11 +45,13 @@ pub(in crate::commands) fn read(words: &[String]) -> Result<Given, Failure> {
 pub(in crate::commands) fn read_one(words: &[String]) -> Result<Option<Box<RawValue>>, Failure> {
     match words {
         [] => Ok(None),
-        [word] if let Ok(document) = RawValue::from_string(word.trim().to_owned()) => Ok(Some(document)),
-        [word] if word.trim_start().starts_with(['{', '[', '"']) => {
-            let error = RawValue::from_string(word.clone()).err().map(|error| error.to_string()).unwrap_or_default();
-            Err(Failure::Usage(format!("the parameters are not JSON: {error}")))
-        }
+        [word] => match RawValue::from_string(word.trim().to_owned()) {
+            Ok(document) => Ok(Some(document)),
+            Err(error) if word.trim_start().starts_with(['{', '[', '"']) => {
+                Err(Failure::Usage(format!("the parameters are not JSON: {error}")))
+            }
+            Err(_) => read_pairs(words).map(Some),
+        },
         pairs => read_pairs(pairs).map(Some),
     }
 }

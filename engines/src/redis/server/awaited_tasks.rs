@@ -123,7 +123,8 @@ impl AwaitedTasks {
         }
         let mut taken = Vec::new();
         while taken.len() < FORGOTTEN_AT_ONCE
-            && let Some((at, id)) = order.pop_front_if(|(at, _)| now.saturating_duration_since(*at) >= COMES_AGAIN)
+            && order.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= COMES_AGAIN)
+            && let Some((at, id)) = order.pop_front()
         {
             if let Some(&(left_at, mark)) = left.get(&id)
                 && left_at == at

@@ -38,13 +38,13 @@ pub(crate) fn translate(error: &RedisError) -> Error {
             ErrorKind::AuthenticationFailed => Error::Config(format!("Redis refuses the login: {error}")),
             ErrorKind::Client => Error::unavailable(error.detail().map_or_else(|| error.to_string(), str::to_owned)),
             ErrorKind::InvalidClientConfig => Error::Config(error.to_string()),
-            _ if let Some(mistrust) = mistrust(error) => {
-                Error::Config(format!("no TLS with the Redis server: {mistrust}"))
-            }
             ErrorKind::RESP3NotSupported => Error::Config("Redis 7.0 or newer is needed".to_owned()),
             // A script met a key of another type or a string of another shape.
             ErrorKind::Server(ServerErrorKind::ResponseError) => Error::Corrupt(error.to_string()),
-            _ => Error::unavailable(error.to_string()),
+            _ => match mistrust(error) {
+                Some(mistrust) => Error::Config(format!("no TLS with the Redis server: {mistrust}")),
+                None => Error::unavailable(error.to_string()),
+            },
         },
     }
 }
