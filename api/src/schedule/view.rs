@@ -247,6 +247,13 @@ impl From<&TaskTemplate> for ScheduledTaskView {
 }
 
 impl ScheduleView {
+    /// Whether it has a sensitive task, whose parameters are left out.
+    #[must_use]
+    pub fn hides_parameters(&self) -> bool {
+        let of_workflow = self.workflow.iter().flat_map(|workflow| &workflow.nodes).map(|node| &node.task);
+        self.task.iter().chain(of_workflow).any(|task| task.sensitive)
+    }
+
     /// Hides what tasks are given whose authors call them sensitive.
     pub fn hide_where(&mut self, is_sensitive: impl Fn(&TaskName, u32) -> bool) {
         let of_workflow = self.workflow.iter_mut().flat_map(|workflow| &mut workflow.nodes).map(|node| &mut node.task);

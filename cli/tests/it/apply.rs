@@ -136,3 +136,23 @@ fn a_file_that_makes_no_sense_changes_nothing() {
     let fed = up.jobbers_fed(&["apply", "-f", "-"], "[queues.fed]\n").ok();
     assert!(fed.out.contains("create queue fed"), "{fed:?}");
 }
+
+#[test]
+fn what_a_sensitive_schedule_hides_is_stored_each_time_and_not_shown() {
+    let up = Up::start();
+    let file = |word: &str| {
+        format!(
+            "[schedules.secret]\nevery = \"1h\"\n\
+             task = {{ name = \"echo\", sensitive = true, parameters = {{ card = \"{word}\" }} }}\n"
+        )
+    };
+    assert_eq!(changes(&apply(&up, &file("marked-1"), &["--json"]).ok()), ["create schedule secret"]);
+    let again = apply(&up, &file("marked-2"), &[]).ok();
+    assert!(again.out.contains("parameters \"hidden\" -> \"as the file says\""), "{again:?}");
+    assert!(!again.out.contains("marked"), "{again:?}");
+    // What was stored is what runs.
+    let id = up.jobbers(&["schedules", "run", "secret"]).ok().out.trim().to_owned();
+    up.jobbers(&["status", &id, "--wait"]).ok();
+    let revealed = up.jobbers(&["status", &id, "--reveal", "--json"]).ok();
+    assert_eq!(revealed.json()["result"], json!({"card": "marked-2"}));
+}

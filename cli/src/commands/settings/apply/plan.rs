@@ -273,7 +273,13 @@ async fn schedule(client: &Client, name: &ScheduleName, settings: &Settings) -> 
     let (stored, tag) = stored::<ScheduleView>(client, &path, "unknown_schedule").await?;
     let settings = with_pause(settings, stored.as_ref().map(|stored| stored.paused));
     let view = schedule_view(name, &settings).map_err(|problem| senseless(&title, &problem))?;
-    let (before, after) = (stored.map(|stored| chosen(&stored, &SETTINGS)), chosen(&view, &SETTINGS));
+    let hides = stored.as_ref().is_some_and(ScheduleView::hides_parameters);
+    let (mut before, mut after) = (stored.map(|stored| chosen(&stored, &SETTINGS)), chosen(&view, &SETTINGS));
+    if let Some(before) = before.as_mut().filter(|_| hides) {
+        // They can't be compared, so they are stored each time.
+        before.insert("parameters".to_owned(), "hidden".into());
+        after.insert("parameters".to_owned(), "as the file says".into());
+    }
     Ok(put(Kind::Schedule, name, before, after, Call::Put { path, body: Value::Object(settings), tag }))
 }
 
