@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::{AccessRole, Scope},
-    engine::{AuditLog as _, Outcome, PutMode},
+    engine::{AuditLog as _, Outcome, PruneRequest, PruneScope, PutMode, TaskFilter},
     limits::MAX_LOGGED_CHANGES,
     name::ChangeId,
     payload::Payload,
@@ -122,6 +122,23 @@ async fn results_of_sensitive_predecessors_are_left_out() {
     let page = server.get("/tasks/c/predecessors").await.expect(200);
     let shown = |place: usize| (&page["predecessors"][place]["sensitive"], page["predecessors"][place].get("result"));
     assert_eq!([shown(0), shown(1)], [(&json!(true), None), (&Value::Null, Some(&json!("4242")))], "{page}");
+    // Once they are deleted, nothing tells which was sensitive: their results are for those who may lease.
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
+    let request = PruneRequest { scope, limit: 10, dry_run: false, cursor: None };
+    assert_eq!(server.engine.prune(request).await.unwrap().removed, 2);
+    let page = server.get("/tasks/c/predecessors").await.expect(200);
+    assert_eq!(page["predecessors"][1]["result"], json!("4242"), "{page}");
+    for (role, result) in [(AccessRole::Viewer, Value::Null), (AccessRole::Worker, json!("4242"))] {
+        let (key, _) = create(&*server.engine, Some(role), &[]).await;
+        let asks = async || (server.get("/queues").await.status == 401).then_some(());
+        until(SOON, "the manager asks for keys", asks).await;
+        let read = async || {
+            let request = server.request(Method::GET, "/tasks/c/predecessors").bearer_auth(key.as_str());
+            Some(server.send(request).await).filter(|answer| answer.status == 200)
+        };
+        let page = until(SOON, "the manager knows the key", read).await.expect(200);
+        assert_eq!(page["predecessors"][1]["result"], result, "{role:?}: {page}");
+    }
     server.stop().await;
 }
 
