@@ -49,6 +49,15 @@ const UNDO: &[(u32, &str)] = &[
     (34, "DROP TABLE session"),
     (35, "DROP TABLE logged_change"),
     (36, "DROP TABLE history; DROP TABLE history_time"),
+    (
+        37,
+        "DROP TABLE history_slot;
+          CREATE TABLE history (queue INTEGER NOT NULL, grain INTEGER NOT NULL, number INTEGER NOT NULL,
+            accepted INTEGER NOT NULL, started INTEGER NOT NULL, completed INTEGER NOT NULL, failed INTEGER NOT NULL,
+            other INTEGER NOT NULL, retried INTEGER NOT NULL, PRIMARY KEY (queue, grain, number)) STRICT, WITHOUT ROWID;
+          CREATE TABLE history_time (queue INTEGER NOT NULL, number INTEGER NOT NULL, what INTEGER NOT NULL,
+            bucket INTEGER NOT NULL, tasks INTEGER NOT NULL, PRIMARY KEY (queue, number, what, bucket)) STRICT, WITHOUT ROWID",
+    ),
 ];
 
 /// Takes a store that no program has open back to a schema.

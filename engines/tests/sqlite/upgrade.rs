@@ -9,6 +9,7 @@ use jobbers_common::{
         AuditRequest, DeadTask, Engine, Finding, Flaw, OnConflict, Outcome, QueueStats, Resubmit, Resubmitted,
         SettleAnswer, Settlement, SubmittedHow, TaskFilter,
     },
+    history::{Grain, Slot, Times},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::QueueName,
@@ -280,4 +281,67 @@ async fn the_labels_of_an_old_store_are_metadata_in_the_new_one() {
     let f = open().await;
     assert_eq!([f.get("labelled").await.metadata, f.get("plain").await.metadata], [metadata, Metadata::default()]);
     assert_eq!(audit(&*f.engine, false).await, []);
+}
+
+#[tokio::test]
+async fn the_history_of_an_old_store_goes_on_in_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let hour = |after: i64| Grain::Hour.number_at(START) + after;
+    let minute = |after: i64| 60 * hour(0) + after;
+    let begin = |after: i64| Grain::Hour.begin_of(hour(after));
+    let open = async |at: Duration| {
+        let clock = Arc::new(ManualClock::new(START.after(at)));
+        let engine = Arc::new(SqliteEngine::open(&url(&file), manual(&clock)).await.unwrap());
+        Fixture { engine, clock, guard: Box::new(()) }
+    };
+    let f = open(Duration::ZERO).await;
+    f.submit_ids(&["a"]).await;
+    drop(f);
+    closed(|open| open.starts_with(folder.path()));
+    let hand = Connection::open(&file).unwrap();
+    take_back_to(36, &hand);
+    let queue: i64 = hand.query_row("SELECT queue FROM task", [], |row| row.get(0)).unwrap();
+    for (grain, number, sums) in [
+        (0, minute(-1), "1, 2, 3, 4, 5, 6"),
+        (1, hour(-1), "10, 20, 30, 40, 50, 60"),
+        (0, minute(0), "1, 0, 0, 0, 0, 0"),
+        (0, minute(7), "0, 1, 1, 0, 0, 0"),
+        (1, hour(0), "1, 1, 1, 0, 0, 0"),
+    ] {
+        hand.execute_batch(&format!("INSERT INTO history VALUES ({queue}, {grain}, {number}, {sums})")).unwrap();
+    }
+    for (number, what, bucket, tasks) in [(hour(-1), 0, 15, 20), (hour(0), 0, 3, 1), (hour(0), 1, 0, 1)] {
+        let values = format!("({queue}, {number}, {what}, {bucket}, {tasks})");
+        hand.execute_batch(&format!("INSERT INTO history_time VALUES {values}")).unwrap();
+    }
+    drop(hand);
+    let f = open(Duration::from_secs(30 * 60)).await;
+    let minutes = slots(&f, Grain::Minute).await;
+    let counts = |slots: &[Slot]| slots.iter().map(|slot| slot.counts.to_array()).collect::<Vec<_>>();
+    assert_eq!(counts(&minutes), [[1, 2, 3, 4, 5, 6], [1, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0]]);
+    let earlier = (begin(-1), [10, 20, 30, 40, 50, 60], Some((15, 20)), None);
+    let expected = [earlier, (begin(0), [1, 1, 1, 0, 0, 0], Some((3, 1)), Some((0, 1)))];
+    assert_eq!(summed(&slots(&f, Grain::Hour).await), expected);
+    // Both hours are still the same when the second one is over and written down.
+    f.advance(Duration::from_secs(3_600));
+    f.submit_ids(&["b", "c"]).await;
+    let later = (begin(1), [2, 0, 0, 0, 0, 0], None, None);
+    let expected: Vec<_> = expected.into_iter().chain([later]).collect();
+    assert_eq!(summed(&slots(&f, Grain::Hour).await), expected);
+}
+
+async fn slots(f: &Fixture, by: Grain) -> Vec<Slot> {
+    f.engine.history(&[QueueName::new("default").unwrap()], by).await.unwrap().queues.remove(0)
+}
+
+type Bucket = Option<(usize, u64)>;
+
+/// Slots as their begin, their counts, and the one bucket that has tasks of each distribution.
+fn summed(slots: &[Slot]) -> Vec<(Timestamp, [u64; 6], Bucket, Bucket)> {
+    let bucket = |times: &Times| {
+        let mut filled = times.0.iter().copied().enumerate().filter(|(_, tasks)| *tasks > 0);
+        filled.next().filter(|_| filled.next().is_none())
+    };
+    slots.iter().map(|slot| (slot.at, slot.counts.to_array(), bucket(&slot.waited), bucket(&slot.ran))).collect()
 }

@@ -42,5 +42,6 @@ pub(crate) const SCHEMA: Schema = Schema {
         include_str!("../sql/migrations/0034_sessions.sql"),
         include_str!("../sql/migrations/0035_logged_changes.sql"),
         include_str!("../sql/migrations/0036_history.sql"),
+        include_str!("../sql/migrations/0037_history_slots.sql"),
     ],
 };
