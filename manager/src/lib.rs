@@ -37,10 +37,6 @@ mod handlers;
 pub mod keys;
 mod leases;
 mod listening;
-#[cfg(feature = "pages")]
-mod pages;
-#[cfg(not(feature = "pages"))]
-#[path = "pages/absent.rs"]
 mod pages;
 pub mod program;
 mod snapshots;

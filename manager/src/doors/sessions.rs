@@ -4,7 +4,7 @@
 //! ends with either, and with [`LASTS`], at every manager; and the store alone lets no one in.
 //!
 //! A browser sends its cookie with each request, also with one that a page of another site has it send. So it signs in pages, and requests that another
-//! manager passed on, and no other call of the API. [`crate::pages`] asks for a token in each form besides.
+//! manager passed on, and no other call of the API. [`jobbers_pages`] asks for a token in each form besides.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
 //! An open page as an event stream, by which it keeps itself current.
 //!
 //! A browser asks for the page that it shows with `Accept: text/event-stream`. While it listens, the page is made again every
-//! few seconds and sent when it has changed. Those who listen to one page with one key share what is made ([`crate::pages`]),
+//! few seconds and sent when it has changed. Those who listen to one page with one key share what is made ([`jobbers_pages`]),
 //! so the store is read for all of them together, and not at all while none listens. A listener holds one of the places of
 //! those who follow tasks, and its part of the memory of clients; the stream ends with the manager.
 

@@ -20,7 +20,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("a body |", "manager/manager.default.toml", "max_body_bytes"),
     ("values of a JSON body", "common/src/values/counted.rs", "MAX_VALUES"),
     ("a form for a page", "manager/src/front/forms.rs", "MAX_FORM_BYTES"),
-    ("a form for a page", "manager/src/pages/session/ask.rs", "MAX_FIELDS"),
+    ("a form for a page", "pages/src/session/ask.rs", "MAX_FIELDS"),
     ("a message over gRPC", "manager/manager.default.toml", "masstasker_max_message_bytes"),
     ("calls at a time", "boards/src/masstasker/connections.rs", "MOST_CALLS"),
     ("what a sentence", "common/src/values/text.rs", "MAX_SENTENCE_BYTES"),

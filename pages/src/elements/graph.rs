@@ -1,0 +1,165 @@
+//! A workflow drawn as a graph: a column for each layer, a box for each node, an arrow for each dependency.
+//!
+//! A node is one column to the right of the last node that it waits for. Within a column, nodes are in the order of the
+//! middle of those that they wait for, which keeps most arrows from crossing.
+
+use std::collections::HashMap;
+
+use jobbers_api::workflow::NodeView;
+use jobbers_common::{dependency::DependencyPolicy, lifecycle::Status};
+use maud::{Markup, html};
+
+use super::words::to;
+
+/// The width of a box, in pixels.
+const WIDTH: usize = 188;
+/// Its height.
+const HEIGHT: usize = 42;
+/// The room between two columns.
+const ACROSS: usize = 62;
+/// The room between two boxes of a column.
+const DOWN: usize = 14;
+/// The room around all of them.
+const EDGE: usize = 8;
+/// Most letters of a name in a box.
+const LETTERS: usize = 22;
+
+/// Where a node is, in columns and in boxes of its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    column: usize,
+    row: usize,
+}
+
+impl Place {
+    const fn left(self) -> usize {
+        EDGE + self.column * (WIDTH + ACROSS)
+    }
+
+    const fn top(self) -> usize {
+        EDGE + self.row * (HEIGHT + DOWN)
+    }
+}
+
+/// The places of nodes, each of which comes after those that it waits for.
+fn places(nodes: &[NodeView]) -> Vec<Place> {
+    let by_name: HashMap<&str, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id.as_str(), at)).collect();
+    let mut columns: Vec<Vec<usize>> = Vec::new();
+    let mut found = vec![Place { column: 0, row: 0 }; nodes.len()];
+    let waits_for = |node: &NodeView| -> Vec<usize> {
+        node.depends_on.iter().filter_map(|edge| by_name.get(edge.id.as_str()).copied()).collect()
+    };
+    for (at, node) in nodes.iter().enumerate() {
+        let column =
+            waits_for(node).into_iter().filter(|on| *on < at).map(|on| found[on].column + 1).max().unwrap_or(0);
+        found[at].column = column;
+        if columns.len() <= column {
+            columns.resize_with(column + 1, Vec::new);
+        }
+        columns[column].push(at);
+    }
+    for column in &mut columns {
+        // Columns to the left have their order already.
+        let middle = |at: &usize| {
+            let on = waits_for(&nodes[*at]);
+            let rows: usize = on.iter().map(|on| found[*on].row).sum();
+            // In thousandths of a row.
+            rows * 1_000 / on.len().max(1)
+        };
+        column.sort_by_key(middle);
+        for (row, at) in column.iter().enumerate() {
+            found[*at].row = row;
+        }
+    }
+    found
+}
+
+/// The graph as a picture, whose boxes lead to the nodes' tasks.
+pub(crate) fn draw(nodes: &[NodeView]) -> Markup {
+    let places = places(nodes);
+    let at: HashMap<&str, Place> = nodes.iter().zip(&places).map(|(node, place)| (node.id.as_str(), *place)).collect();
+    let columns = places.iter().map(|place| place.column + 1).max().unwrap_or(0);
+    let rows = places.iter().map(|place| place.row + 1).max().unwrap_or(0);
+    let (width, height) = (2 * EDGE + columns * (WIDTH + ACROSS), 2 * EDGE + rows * (HEIGHT + DOWN));
+    html! {
+        div.graph tabindex="0" role="group" aria-label="The graph of the workflow" {
+            svg width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
+                @for (node, to) in nodes.iter().zip(&places) {
+                    @for edge in &node.depends_on {
+                        @if let Some(from) = at.get(edge.id.as_str()) {
+                            path.dashed[edge.policy != DependencyPolicy::AbortSuccessors] d=(arrow(*from, *to)) {}
+                        }
+                    }
+                }
+                @for (node, place) in nodes.iter().zip(&places) { (drawn(node, *place)) }
+            }
+        }
+    }
+}
+
+/// A line from the right of one box to the left of another, with a point.
+fn arrow(from: Place, to: Place) -> String {
+    let (x1, y1) = (from.left() + WIDTH, from.top() + HEIGHT / 2);
+    let (x2, y2) = (to.left(), to.top() + HEIGHT / 2);
+    let bend = ACROSS / 2;
+    format!("M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}m-6 -4l6 4l-6 4", x1 + bend, x2.saturating_sub(bend))
+}
+
+fn drawn(node: &NodeView, place: Place) -> Markup {
+    let cut = |text: &str| match text.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    };
+    let (x, y) = (place.left(), place.top());
+    let word = if node.skipped { "not needed" } else { node.status.as_str() };
+    html! {
+        a href=(to("task", &[("id", node.task.as_str())])) {
+            g class=(tone(node)) {
+                title { (node.id) ": " (node.name) ", " (word) }
+                rect x=(x) y=(y) width=(WIDTH) height=(HEIGHT) rx="5" {}
+                text x=(x + 9) y=(y + 17) { (cut(node.id.as_str())) }
+                text.sub x=(x + 9) y=(y + 33) {
+                    (word) " · " (cut(node.name.as_str()).chars().take(12).collect::<String>())
+                }
+            }
+        }
+    }
+}
+
+const fn tone(node: &NodeView) -> &'static str {
+    match node.status {
+        _ if node.skipped => "idle",
+        Status::Completed | Status::Started => "good",
+        Status::Failed | Status::Stalled | Status::Dropped => "bad",
+        Status::Aborted | Status::Cancelled => "warn",
+        Status::Waiting | Status::Scheduled | Status::Submitted => "idle",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(id: &str, on: &[&str]) -> NodeView {
+        let edges: Vec<_> = on.iter().map(|on| json!({"id": on, "policy": "abort_successors"})).collect();
+        let node = json!({
+            "id": id, "task": format!("run/{id}"), "name": "t", "version": 1, "parameters": null, "status": "waiting",
+            "skipped": false, "depends_on": edges,
+        });
+        serde_json::from_str(&node.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_node_is_right_of_all_it_waits_for_and_no_two_share_a_place() {
+        let nodes = [node("a", &[]), node("b", &[]), node("c", &["b"]), node("d", &["a"]), node("e", &["a", "c"])];
+        let found = places(&nodes);
+        assert_eq!(found.iter().map(|place| place.column).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
+        assert!(found[3].row < found[2].row, "d waits for the upper of the two: {found:?}");
+        let mut all: Vec<_> = found.iter().map(|place| (place.column, place.row)).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), nodes.len());
+    }
+}
