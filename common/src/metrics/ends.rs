@@ -1,13 +1,15 @@
 //! Counts ends of tasks that no attempt of the process brought about: expired leases that it took back, whichever process
 //! that is, and tasks that are dropped because no live worker knows them, or because they expired.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
 
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Meter},
 };
-use parking_lot::Mutex;
 
 use super::{
     attribute::{MOST_NAMES, OTHER},
@@ -56,7 +58,7 @@ impl Ends {
     /// Starts the counters of a task that may end badly at 0, so that its first ends appear as a step and not as a
     /// series that begins with them, in which no alert can see a rise. Returns whether it did so, which is once a task.
     pub fn begin(&self, queue: &QueueName, name: &TaskName, version: u32) -> bool {
-        let mut begun = self.begun.lock();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if begun.len() >= MOST_BEGUN || !begun.insert((queue.clone(), name.clone(), version)) {
             return false;
         }
@@ -107,7 +109,7 @@ impl Ends {
     /// The attributes `queue` and `task` of a task; past the bound those of all others.
     pub fn names_of(&self, queue: &QueueName, name: &TaskName) -> [KeyValue; 2] {
         let pair = (queue.clone(), name.clone());
-        let mut named = self.named.lock();
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         let is_named = named.contains(&pair) || named.len() < MOST_NAMES && named.insert(pair);
         let [queue, name] = if is_named { [queue.as_str(), name.as_str()] } else { [OTHER, OTHER] };
         [KeyValue::new("queue", queue.to_owned()), KeyValue::new("task", name.to_owned())]

@@ -12,17 +12,38 @@ const MOST_CRATES: [(&str, &str, usize); 3] =
 #[test]
 fn what_a_reader_compiles_first_has_few_crates() {
     for (package, features, most) in MOST_CRATES {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut tree = Command::new(cargo);
-        tree.current_dir(root()).args(["tree", "--locked", "--offline", "--package", package, "--no-default-features"]);
-        tree.args(["--features", features, "--edges", "normal,build", "--prefix", "none", "--no-dedupe"]);
-        let listed = tree.output().unwrap();
-        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
-        let listed = String::from_utf8(listed.stdout).unwrap();
+        let listed = tree(package, features, "normal,build", "{p}");
         let crates: BTreeSet<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
         assert!(crates.contains(package), "{listed}");
         assert!(crates.len() <= most, "{package} with {features:?} has {} crates, and {most} at most", crates.len());
     }
+}
+
+#[test]
+fn the_macro_and_the_program_share_one_build_of_common() {
+    // Cargo gives the macro's dependencies the features that they need themselves. Where a program asks for more of one, that
+    // one and all that build on it are compiled twice in development: `common` would be an eighth of a small program's build.
+    let of_macro = tree("jobbers-common", "", "normal,no-proc-macro", "{p} {f}");
+    for features in ["http", "sqlite"] {
+        let of_program = tree("jobbers-worker", features, "normal,no-proc-macro", "{p} {f}");
+        let of_program: BTreeSet<&str> = of_program.lines().collect();
+        let differ: BTreeSet<&str> = of_macro.lines().filter(|line| !of_program.contains(line)).collect();
+        assert!(
+            differ.is_empty(),
+            "a program with {features:?} asks for other features than common does of {differ:?}"
+        );
+    }
+}
+
+/// What a package is compiled from, a crate a line.
+fn tree(package: &str, features: &str, edges: &str, line: &str) -> String {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut tree = Command::new(cargo);
+    tree.current_dir(root()).args(["tree", "--locked", "--offline", "--package", package, "--no-default-features"]);
+    tree.args(["--features", features, "--edges", edges, "--format", line, "--prefix", "none", "--no-dedupe"]);
+    let listed = tree.output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    String::from_utf8(listed.stdout).unwrap()
 }
 
 /// Where the pictures are, how many bytes they have together at most, and how many one of the README has.

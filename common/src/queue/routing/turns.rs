@@ -1,8 +1,9 @@
 //! What a choice between queues draws: chance, and whose turn it is.
 
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use super::{Draw, Route, RouteKey};
 
@@ -22,11 +23,11 @@ impl Turns {
 
     /// Forgets deleted rules.
     pub fn retain(&self, exists: impl Fn(&RouteKey) -> bool) {
-        self.0.lock().retain(|key, _| exists(key));
+        self.lock().retain(|key, _| exists(key));
     }
 
     fn take(&self, key: &RouteKey) -> u64 {
-        let mut turns = self.0.lock();
+        let mut turns = self.lock();
         // Looked up by reference first: the key is a name, and this is asked for each task.
         if let Some(turn) = turns.get_mut(key) {
             let count = *turn;
@@ -35,6 +36,10 @@ impl Turns {
         }
         turns.insert(key.clone(), 1);
         0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RouteKey, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
