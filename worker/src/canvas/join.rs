@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Chain, Next, Part, ResultOf};
+use super::{Chain, Next, Part, ResultOf, remote::RemoteTask};
 use crate::{
     client::graph::{Graph, Mark, Waits},
     payload::encoding::NoParameters,
@@ -105,6 +105,15 @@ macro_rules! tuple_of_parts {
 
         #[diagnostic::do_not_recommend]
         impl<$($part,)+ R> Next<($(ResultOf<$part>,)+)> for &TaskFn<NoParameters, R> {
+            type Output = R;
+
+            fn follow(self, _: ($(ResultOf<$part>,)+)) -> Chain<R> {
+                self.with(NoParameters).into_chain()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($part,)+ R> Next<($(ResultOf<$part>,)+)> for &RemoteTask<NoParameters, R> {
             type Output = R;
 
             fn follow(self, _: ($(ResultOf<$part>,)+)) -> Chain<R> {

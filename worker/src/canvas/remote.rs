@@ -57,6 +57,7 @@ impl<P, R> fmt::Debug for RemoteTask<P, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I: Encode, R> Next<I> for &RemoteTask<I, R> {
     type Output = R;
 
@@ -65,6 +66,7 @@ impl<I: Encode, R> Next<I> for &RemoteTask<I, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I, R> Next<ResultOf<I>> for &RemoteTask<NoParameters, R> {
     type Output = R;
 
@@ -73,6 +75,7 @@ impl<I, R> Next<ResultOf<I>> for &RemoteTask<NoParameters, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<I, R> Next<ResultsOf<I>> for &RemoteTask<NoParameters, R> {
     type Output = R;
 

@@ -10,7 +10,7 @@ use jobbers_common::{
 };
 use jobbers_worker::{
     AttemptFailure, FailureKind, SubmitError,
-    canvas::{ResultOf, chain},
+    canvas::{ResultOf, chain, group, join},
     policy::{Backoff, PolicyOverrides},
     prelude::*,
     testing::{TestBench, TestError},
@@ -148,6 +148,9 @@ mod service {
 
     #[task(remote, name = "show")]
     pub(super) fn show(sum: ResultOf<u32>) -> Result<String, TaskError>;
+
+    #[task(remote, name = "close-the-day")]
+    pub(super) fn close() -> Result<(), TaskError>;
 }
 
 #[task(name = "total", unlisted)]
@@ -174,6 +177,27 @@ async fn a_task_of_another_program_is_submitted_by_its_signature() {
     assert_eq!(run.result(Duration::ZERO).await.unwrap(), "9 in all");
     let called = service::total.call(Context::detached(jobbers_worker::Payload::json(&b"[]"[..])), vec![]).await;
     assert!(called.unwrap_err().to_string().contains("another program has its body"));
+}
+
+#[task(name = "close-the-day", unlisted)]
+async fn close() -> Result<(), TaskError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_task_of_another_program_without_parameters_follows_any_part() {
+    let bench = TestBench::builder().task(&total).task(&close).build().await.unwrap();
+    with_queues(&bench, &["sums"]).await;
+    let sum = |numbers: [u32; 2]| service::total.with(numbers.to_vec());
+    for canvas in [
+        chain![sum([1, 2]), &service::close],
+        group([sum([1, 2]), sum([3, 4])]).then(&service::close),
+        join((sum([1, 2]), service::close.with(NoParameters))).then(&service::close),
+    ] {
+        let run = canvas.workflow().submit(bench.client()).await.unwrap();
+        bench.drain().await.unwrap();
+        run.result(Duration::ZERO).await.unwrap();
+    }
 }
 
 #[tokio::test]
