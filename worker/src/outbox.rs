@@ -17,6 +17,7 @@ use jobbers_common::{
     submission::{draft::TaskDraft, template::TaskTemplate},
     task::{Start, unique::Unique},
     time::Timestamp,
+    values::text::excerpt,
 };
 use jobbers_process::shutdown::Shutdown;
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ CREATE TABLE jobbers_outbox (
     id varchar(255) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,
     submission longtext NOT NULL,
     problem text
-);
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 ";
 /// Creates the table in SQLite.
 pub const SQLITE: &str = "\
@@ -78,6 +79,10 @@ const ABOUT_ROWS: [Code; 11] = [
 
 fn is_about_rows(error: &SubmitError) -> bool {
     !error.is_transient() && ABOUT_ROWS.iter().any(|code| code.as_str() == error.code())
+}
+
+fn problem_of(error: &SubmitError) -> String {
+    format!("{error} ({})", error.code())
 }
 
 /// An error of the program's database.
@@ -280,7 +285,7 @@ impl<O: OutboxTable> Relay<O> {
         Ok(Moved { stored: ids.len(), refused })
     }
 
-    /// Sends each row alone. Returns the ids of those that are stored.
+    /// Sends each row alone, and one that waits for a later row again after that. Returns the ids of those that are stored.
     async fn send_each(
         &self,
         ids: Vec<String>,
@@ -288,20 +293,34 @@ impl<O: OutboxTable> Relay<O> {
         refused: &mut usize,
     ) -> Result<Vec<String>, RelayError> {
         let mut stored = Vec::with_capacity(ids.len());
-        for (id, draft) in ids.into_iter().zip(drafts) {
-            match self.client.submit_drafts(vec![draft], OnConflict::Fail).await {
-                Ok(_) => stored.push(id),
-                Err(error) if !is_about_rows(&error) => {
-                    self.outbox.remove(&stored).await.map_err(RelayError::Outbox)?;
-                    return Err(error.into());
+        let mut rows: Vec<_> = ids.into_iter().zip(drafts).collect();
+        while !rows.is_empty() {
+            let (stored_before, mut early) = (stored.len(), Vec::new());
+            for (id, draft) in rows {
+                match self.client.submit_drafts(vec![draft.clone()], OnConflict::Fail).await {
+                    Ok(_) => stored.push(id),
+                    Err(error) if !is_about_rows(&error) => {
+                        self.outbox.remove(&stored).await.map_err(RelayError::Outbox)?;
+                        return Err(error.into());
+                    }
+                    Err(error) if error.code() == Code::UnknownPredecessor.as_str() => early.push((id, draft, error)),
+                    Err(error) => *refused += self.refuse(&id, &problem_of(&error)).await?,
                 }
-                Err(error) => *refused += self.refuse(&id, &format!("{error} ({})", error.code())).await?,
             }
+            if stored.len() == stored_before {
+                for (id, _, error) in early {
+                    *refused += self.refuse(&id, &problem_of(&error)).await?;
+                }
+                break;
+            }
+            rows = early.into_iter().map(|(id, draft, _)| (id, draft)).collect();
         }
         Ok(stored)
     }
 
     async fn refuse(&self, id: &str, problem: &str) -> Result<usize, RelayError> {
+        // It may repeat a part of the row. The column has room for it, and Postgres takes no zero byte.
+        let problem = &excerpt(problem.replace('\0', "\\0"));
         tracing::error!(id, problem, "a row of the outbox can't be submitted; it stays there with this problem");
         self.outbox.refuse(id, problem).await.map_err(RelayError::Outbox)?;
         Ok(1)

@@ -9,7 +9,7 @@ use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{
     Payload, SubmitError,
     outbox::{self, OutboxError, OutboxTable, Relay, RelayError, Row},
-    policy::OnDuplicate,
+    policy::{OnDuplicate, Status},
     prelude::*,
     testing::{Faults, TestBench},
 };
@@ -163,6 +163,124 @@ async fn a_relay_that_dies_between_any_two_steps_submits_each_row_once() {
     assert!(shop.rows().is_empty());
 }
 
+/// A table whose relay is killed before or after one of its statements.
+struct Killing {
+    shop: Shop,
+    /// How many of these moments are left to it.
+    left: AtomicU64,
+    killed: Arc<Notify>,
+}
+
+impl Killing {
+    async fn live(&self) {
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
+            self.killed.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl OutboxTable for Killing {
+    async fn oldest(&self, limit: usize) -> Result<Vec<Row>, OutboxError> {
+        self.live().await;
+        let rows = self.shop.oldest(limit).await;
+        self.live().await;
+        rows
+    }
+
+    async fn remove(&self, ids: &[String]) -> Result<(), OutboxError> {
+        self.live().await;
+        self.shop.remove(ids).await?;
+        self.live().await;
+        Ok(())
+    }
+
+    async fn refuse(&self, id: &str, problem: &str) -> Result<(), OutboxError> {
+        self.live().await;
+        self.shop.refuse(id, problem).await?;
+        self.live().await;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_relay_that_is_killed_before_or_after_any_statement_loses_no_row() {
+    // Three statements, each with a moment before and after it.
+    for left in 0..=6 {
+        let (bench, shop, killed) = (bench().await, Shop::new(), Arc::new(Notify::new()));
+        shop.order(1, &row(&bench, 1), true);
+        shop.order(2, &confirm.with(2).queue("nowhere").id("lost").to_row(bench.client()).unwrap(), true);
+        shop.order(3, &row(&bench, 3), true);
+        let table = Killing { shop: shop.clone(), left: left.into(), killed: Arc::clone(&killed) };
+        let relay = Relay::new(table, bench.client().clone());
+        let is_killed = tokio::select! {
+            moved = relay.move_some() => moved.is_err(),
+            () = killed.notified() => true,
+        };
+        assert_eq!(is_killed, left < 6, "{left}");
+        drop(relay);
+        while Relay::new(shop.clone(), bench.client().clone()).move_some().await.unwrap() != outbox::Moved::default() {}
+        let mut orders = waiting(&bench).await;
+        orders.sort_unstable();
+        assert_eq!((orders, shop.rows().len()), (vec![1, 3], 1), "{left}");
+        assert!(shop.rows()[0].1.as_ref().is_some_and(|problem| problem.contains("unknown_queue")), "{left}");
+        assert_eq!(bench.drain().await.unwrap().completed, 2, "{left}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_waits_for_a_later_one_is_stored_with_it() {
+    let (bench, shop) = (bench().await, Shop::new());
+    let rows = [
+        confirm.with(1).id("last").depends_on("second"),
+        confirm.with(2).id("second").depends_on("first"),
+        confirm.with(3).id("first"),
+        confirm.with(4).id("alone").depends_on("ghost"),
+    ];
+    for (order, row) in rows.into_iter().enumerate() {
+        shop.order(order as u64, &row.to_row(bench.client()).unwrap(), true);
+    }
+    let moved = Relay::new(shop.clone(), bench.client().clone()).move_some().await.unwrap();
+    assert_eq!((moved.stored, moved.refused), (3, 1));
+    let left = shop.rows();
+    assert_eq!((left.len(), left[0].0.as_str()), (1, "alone"));
+    assert!(left[0].1.as_ref().is_some_and(|problem| problem.contains("unknown_predecessor")), "{left:?}");
+    assert_eq!(bench.drain().await.unwrap().completed, 3, "each after the one it waits for");
+}
+
+#[tokio::test]
+async fn a_row_of_a_task_that_no_program_has_waits_in_its_queue() {
+    let (bench, shop) = (TestBench::new().await.unwrap(), Shop::new());
+    let row = confirm.with(1).id("unknown").to_row(bench.client()).unwrap();
+    shop.order(1, &row, true);
+    let moved = Relay::new(shop.clone(), bench.client().clone()).move_some().await.unwrap();
+    assert_eq!((moved.stored, moved.refused, shop.rows().len()), (1, 0, 0));
+    let task = bench.get(&"unknown".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!((task.status, task.attempt), (Status::Submitted, 0));
+}
+
+#[tokio::test]
+async fn a_table_that_was_altered_stops_the_relay_and_loses_no_row() {
+    let (bench, shop) = (bench().await, Shop::new());
+    shop.order(1, &row(&bench, 1), true);
+    let relay = Relay::new(shop.clone(), bench.client().clone());
+    for (alteration, repair) in [
+        ("RENAME COLUMN submission TO body", "RENAME COLUMN body TO submission"),
+        ("RENAME COLUMN problem TO trouble", "RENAME COLUMN trouble TO problem"),
+        ("RENAME TO outbox", "RENAME TO jobbers_outbox"),
+    ] {
+        let table = if alteration == "RENAME TO outbox" { "outbox" } else { "jobbers_outbox" };
+        shop.execute(&format!("ALTER TABLE jobbers_outbox {alteration}"));
+        let failed = relay.move_some().await;
+        assert!(matches!(failed, Err(RelayError::Outbox(_))), "{alteration}: {failed:?}");
+        assert!(waiting(&bench).await.is_empty());
+        shop.execute(&format!("ALTER TABLE {table} {repair}"));
+    }
+    shop.execute("ALTER TABLE jobbers_outbox ADD COLUMN note text");
+    assert_eq!(relay.move_some().await.unwrap().stored, 1, "a further column is in the way of nothing");
+    assert_eq!(waiting(&bench).await, [1]);
+}
+
 #[tokio::test]
 async fn two_relays_at_once_submit_each_row_once() {
     let (bench, shop) = (bench().await, Shop::new());
@@ -189,14 +307,18 @@ async fn a_row_that_can_t_be_submitted_keeps_its_problem_and_holds_no_other_up()
     shop.order(3, &confirm.with(3).id("c").to_row(bench.client()).unwrap(), true);
     confirm.with(99).id("d").submit(bench.client()).await.unwrap();
     shop.order(4, &confirm.with(4).id("d").to_row(bench.client()).unwrap(), true);
+    let large = format!("{{\"task\": \"{}\\u0000\"}}", "x".repeat(1 << 20));
+    shop.order(5, &Row { id: "e".to_owned(), submission: large }, true);
     let relay = Relay::new(shop.clone(), bench.client().clone());
     let moved = relay.move_some().await.unwrap();
-    assert_eq!((moved.stored, moved.refused), (1, 3));
+    assert_eq!((moved.stored, moved.refused), (1, 4));
     let left = shop.rows();
-    for ((id, problem), (expected, part)) in
-        left.iter().zip([("a", "unknown_queue"), ("b", "can't be read"), ("d", "task_exists")])
-    {
-        assert!(id == expected && problem.as_ref().is_some_and(|problem| problem.contains(part)), "{left:?}");
+    let expected = [("a", "unknown_queue"), ("b", "can't be read"), ("d", "task_exists"), ("e", "bytes left out")];
+    assert_eq!(left.len(), expected.len());
+    for ((id, problem), (expected, part)) in left.iter().zip(expected) {
+        let problem = problem.as_deref().unwrap_or_default();
+        assert!(id == expected && problem.contains(part), "{left:?}");
+        assert!(problem.len() <= 1_024 && !problem.contains('\0'), "every database takes it: {problem:?}");
     }
     assert_eq!(relay.move_some().await.unwrap(), outbox::Moved::default(), "they are not tried again");
     bench.engine().create_queues(&["nowhere".parse().unwrap()]).await.unwrap();
