@@ -7,7 +7,7 @@ use std::sync::{
 
 use jobbers_common::lifecycle::Status;
 use jobbers_process::shutdown::Shutdown;
-use jobbers_worker::{Start, WorkerError, prelude::*, testing::TestBench};
+use jobbers_worker::{FailureKind, Start, WorkerError, prelude::*, testing::TestBench};
 use parking_lot::Mutex;
 
 use crate::bench::{Bench, json};
@@ -98,6 +98,49 @@ async fn a_layer_answers_for_the_attempt_and_its_panic_is_a_failed_attempt() {
         assert_eq!(told.is_some(), message.is_some());
         assert!(message.is_none_or(|message| told.unwrap().starts_with(message)), "{told:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_layer_is_the_attempt_s() {
+    let ends = |layer: fn(&Context, Start) -> Start| async move {
+        let builder = TestBench::builder().state(Log::default()).task(&wrapped).layer(layer);
+        let bench = builder.build().await.unwrap();
+        let limited = wrapped.with(false).timeout(Duration::from_secs(60));
+        let id = limited.submit(bench.client()).await.unwrap().id;
+        bench.drain().await.unwrap();
+        let task = bench.get(&id).await.unwrap().unwrap();
+        (task.status, task.errors.first().map(|error| error.kind))
+    };
+    let never: fn(&Context, Start) -> Start = |_, _| Start::Async(Box::pin(std::future::pending()));
+    let slow: fn(&Context, Start) -> Start = |_, attempt| late(attempt, 59);
+    let too_slow: fn(&Context, Start) -> Start = |_, attempt| late(attempt, 61);
+    let timed_out = (Status::Failed, Some(FailureKind::Timeout));
+    assert_eq!(ends(never).await, timed_out);
+    assert_eq!(ends(too_slow).await, timed_out);
+    assert_eq!(ends(slow).await, (Status::Completed, None));
+}
+
+/// The attempt, after so many seconds of the paused clock in a layer.
+fn late(attempt: Start, seconds: u64) -> Start {
+    let Start::Async(attempt) = attempt else { panic!("an async task") };
+    Start::Async(Box::pin(async move {
+        let passes = tokio::time::timeout(Duration::from_secs(seconds), std::future::pending::<()>());
+        passes.await.unwrap_err();
+        attempt.await
+    }))
+}
+
+#[tokio::test]
+async fn a_label_of_a_megabyte_is_refused_whoever_stamps_it() {
+    let bench =
+        TestBench::builder().task(&wrapped).state(Log::default()).carry_labels(["tenant"]).build().await.unwrap();
+    let large = "x".repeat(1 << 20);
+    let client = bench.client().layer(move |submission| submission.label("tenant", large.clone()));
+    let refused = wrapped.delay(&client, false).await.unwrap_err();
+    assert_eq!(refused.code(), "invalid_request");
+    let text = refused.to_string();
+    assert!(text.contains("label") && text.contains("256") && text.len() < 1_000, "{text:.1000}");
+    assert_eq!(bench.drain().await.unwrap().attempts(), 0, "nothing is stored");
 }
 
 #[tokio::test]

@@ -88,6 +88,16 @@ async fn a_bench_without_state_says_so_when_a_task_needs_it() {
 }
 
 #[tokio::test]
+async fn a_second_state_of_one_type_replaces_the_first() {
+    let builder = TestBench::builder().task(&blocks_with_state).task(&asks_for_state);
+    let bench = builder.state(Rates(1)).state(Names("ada")).state(Rates(2)).build().await.unwrap();
+    let named = blocks_with_state.delay(bench.client(), NoParameters).await.unwrap();
+    let asked = asks_for_state.delay(bench.client(), NoParameters).await.unwrap();
+    bench.drain().await.unwrap();
+    assert_eq!((named.result(Duration::ZERO).await.unwrap(), asked.result(Duration::ZERO).await.unwrap()), (2, 2));
+}
+
+#[tokio::test]
 async fn the_plain_function_gets_its_state_in_a_unit_test() {
     let context = Context::detached_with_state(jobbers_worker::Payload::json(&b"{}"[..]), Rates(5));
     assert_eq!(blocks_with_state.call(context, NoParameters).await, Ok(5));
