@@ -12,6 +12,7 @@ pub mod binaries;
 pub mod collector;
 pub mod effects;
 pub mod fault_proxy;
+pub mod mariadb_server;
 pub mod postgres_server;
 pub mod program;
 pub mod prometheus;
@@ -22,6 +23,7 @@ pub mod shims;
 pub mod small_disk;
 pub mod tls_client;
 pub mod tls_front;
+mod unprivileged;
 pub mod wait;
 
 pub use jobbers_api::client::http_client;

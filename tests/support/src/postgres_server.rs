@@ -4,21 +4,16 @@
 
 use std::{
     fs,
-    io::Write as _,
-    os::unix::{
-        fs::{MetadataExt, chown},
-        process::CommandExt,
-    },
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use tempfile::TempDir;
 
+use crate::unprivileged;
+
 /// Where Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// Postgres refuses to run as root; then it runs as this user and group.
-const NOBODY: u32 = 65_534;
 const USER: &str = "shop";
 
 /// A running Postgres. It is ended when this is dropped.
@@ -35,10 +30,7 @@ impl PostgresServer {
     /// If Postgres is not installed, or does not start.
     #[must_use]
     pub fn start() -> Self {
-        let server = Self { programs: programs(), folder: tempfile::tempdir().expect("a folder for the server") };
-        if is_root() {
-            chown(server.folder.path(), Some(NOBODY), Some(NOBODY)).expect("the folder can be given away");
-        }
+        let server = Self { programs: programs(), folder: unprivileged::folder() };
         let data = server.data();
         let mut initdb = server.command("initdb");
         initdb.args(["--auth=trust", "--no-sync", "--locale=C", "--encoding=UTF8", "-U", USER, "-D"]).arg(data);
@@ -85,13 +77,7 @@ impl PostgresServer {
         for (name, value) in variables {
             psql.arg("-v").arg(format!("{name}={value}"));
         }
-        let psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut session = psql.spawn().expect("psql is there");
-        // It may leave before it has read all.
-        session.stdin.take().expect("it is piped").write_all(script.as_bytes()).ok();
-        let said = session.wait_with_output().expect("psql ends");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if said.status.success() { Ok(text(&said.stdout)) } else { Err(text(&said.stderr)) }
+        unprivileged::talk(psql, script)
     }
 
     fn data(&self) -> PathBuf {
@@ -100,12 +86,7 @@ impl PostgresServer {
 
     /// A program of the server, as a user that is not root.
     fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.programs.join(name));
-        command.current_dir(self.folder.path()).stdin(Stdio::null());
-        if is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        command
+        unprivileged::command(self.programs.join(name), self.folder.path())
     }
 }
 
@@ -115,10 +96,6 @@ impl Drop for PostgresServer {
         // It may have been ended already.
         stop.args(["stop", "--silent", "--wait", "--mode=immediate", "-D"]).arg(self.data()).output().ok();
     }
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").expect("this process has an entry").uid() == 0
 }
 
 /// The folder of the programs: of the latest version on Debian, or on the path.
