@@ -149,7 +149,10 @@ pub mod macro_support {
             uniqueness::{KeyOf, Uniqueness, key_of_fields, value_of},
         },
         tasks::{
-            error::listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
+            error::{
+                AnswerError,
+                listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
+            },
             registry::{Listed, any_task},
         },
     };

@@ -100,6 +100,48 @@ pub struct Row {
 /// The table, in the program's database.
 ///
 /// Several relays may work on one table: each row is submitted under its id, so they are one task.
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// use jobbers_worker::outbox::{OutboxError, OutboxTable, Row};
+/// use rusqlite::Connection;
+///
+/// /// The program's SQLite, in which [`SQLITE`](jobbers_worker::outbox::SQLITE) created the table.
+/// struct Orders(Mutex<Connection>);
+///
+/// impl OutboxTable for Orders {
+///     async fn oldest(&self, limit: usize) -> Result<Vec<Row>, OutboxError> {
+///         let database = self.0.lock().unwrap();
+///         let mut oldest = database.prepare_cached(
+///             "SELECT id, submission FROM jobbers_outbox WHERE problem IS NULL ORDER BY place LIMIT ?1",
+///         )?;
+///         let rows = oldest.query_map([i64::try_from(limit)?], |row| {
+///             Ok(Row { id: row.get("id")?, submission: row.get("submission")? })
+///         })?;
+///         Ok(rows.collect::<Result<_, _>>()?)
+///     }
+///
+///     async fn remove(&self, ids: &[String]) -> Result<(), OutboxError> {
+///         let mut database = self.0.lock().unwrap();
+///         let transaction = database.transaction()?;
+///         for id in ids {
+///             transaction.execute("DELETE FROM jobbers_outbox WHERE id = ?1", [id])?;
+///         }
+///         Ok(transaction.commit()?)
+///     }
+///
+///     async fn refuse(&self, id: &str, problem: &str) -> Result<(), OutboxError> {
+///         self.0.lock().unwrap().execute("UPDATE jobbers_outbox SET problem = ?2 WHERE id = ?1", [id, problem])?;
+///         Ok(())
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the table of an outbox",
+    label = "not a table",
+    note = "implement `OutboxTable` for a type with your database's connection: three statements on the table of `jobbers outbox create`"
+)]
 pub trait OutboxTable: Send + Sync + 'static {
     /// The oldest rows without a problem, at most `limit`: `SELECT id, submission FROM jobbers_outbox WHERE problem IS NULL ORDER
     /// BY place LIMIT …`.

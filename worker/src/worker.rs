@@ -115,7 +115,8 @@ impl Worker {
     }
 
     /// Runs a [`Layer`] around every attempt, inside the layers that were added before. [`Start`](crate::Start) has what most
-    /// layers need: `before`, `after` and `instrument`.
+    /// layers need: `before`, `after` and `instrument`. A closure names the types of its arguments, `|ctx: &Context, attempt: Start|`:
+    /// otherwise the compiler calls it "not general enough".
     ///
     /// ```
     /// use jobbers_worker::{Start, prelude::*};

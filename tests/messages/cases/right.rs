@@ -1,7 +1,10 @@
 //! What the messages ask for compiles: so a case fails for its mistake alone.
 
+// A task must be async, also one that awaits nothing, so no lint of a program complains about it.
+#![warn(clippy::pedantic)]
+
 use jobbers_worker::{
-    AttemptFailure, SubmitError,
+    AttemptFailure, Start, SubmitError,
     canvas::{ResultOf, ResultsOf, chain, group, join, map},
     prelude::*,
 };
@@ -40,6 +43,12 @@ fn pause(attempt: u32, _failure: &AttemptFailure) -> Duration {
 async fn charge(job: Job, ctx: Context, limit: State<u64>) -> Result<u64, Refusal> {
     let _ = (job.customer, ctx.attempt());
     if *limit == 0 { Err(Refusal::Declined) } else { Ok(*limit) }
+}
+
+/// As the compiler proposes it in place of a field that does not exist.
+#[task(unique_by = customer, concurrency_key = customer)]
+async fn refund(_job: Job) -> Result<(), TaskError> {
+    Ok(())
 }
 
 #[task(blocking)]
@@ -87,6 +96,11 @@ async fn submit(client: &Client) -> Result<(), SubmitError> {
     Ok(())
 }
 
+fn layer(_ctx: &Context, attempt: Start) -> Start {
+    attempt
+}
+
 pub(crate) fn main() {
     let _ = submit;
+    let _ = || Worker::from_env().layer(layer).layer(|_: &Context, attempt: Start| attempt);
 }

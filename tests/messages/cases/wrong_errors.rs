@@ -12,6 +12,11 @@ async fn answers_no_error() -> Result<(), NotAnError> {
     Err(NotAnError::Declined)
 }
 
+#[task(fatal_on = ["gone"])]
+async fn answers_no_error_and_lists_some() -> Result<(), NotAnError> {
+    Err(NotAnError::Declined)
+}
+
 #[task(fatal_on = ["std::io::Error"])]
 async fn type_in_quotes() -> Result<(), TaskError> {
     Ok(())

@@ -37,6 +37,15 @@ async fn borrowed_inside(_name: std::borrow::Cow<'_, str>) -> Result<(), TaskErr
     Ok(())
 }
 
+struct Shop;
+
+impl Shop {
+    #[task]
+    async fn method(&self) -> Result<(), TaskError> {
+        Ok(())
+    }
+}
+
 #[task]
 async fn two_parameters(_first: u32, _second: u32) -> Result<(), TaskError> {
     Ok(())

@@ -12,6 +12,9 @@ const MAY_SLEEP: &[(&str, &str)] = &[
     ("tests/system/src/watching/idle.rs", "measures the CPU time of an idle process over a stretch of time"),
 ];
 
+/// Writes code into programs, and can't know whether they set a lint off.
+const MAY_ALLOW: &str = "worker/macros/src/expansion.rs";
+
 /// Code that opens files by other ways than `jobbers_engines::ordinary_file`, and why it can't meet a store's file that
 /// its process has open.
 const MAY_OPEN: &[(&str, &str)] = &[
@@ -94,6 +97,9 @@ fn a_lint_is_expected_with_a_reason_and_never_allowed() {
     let allow = [concat!("#[al", "low("), concat!("#![al", "low(")];
     let mut complaints = Complaints::default();
     for source in files(&[".rs"]) {
+        if source.path == MAY_ALLOW {
+            continue;
+        }
         for (number, line) in source.code() {
             if allow.iter().any(|mark| line.contains(mark)) {
                 complaints.add(

@@ -12,6 +12,7 @@ use jobbers_common::{
     task::unique::OnDuplicate,
     values::duration,
 };
+use quote::ToTokens as _;
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
 use syn::{
     Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Path, Result, Token, parse::Parser, punctuated::Punctuated,
@@ -176,7 +177,7 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         },
         "on_stall" => policy.on_stall = Some(choice(key, value)?),
         "on_shutdown" => policy.on_shutdown = Some(choice(key, value)?),
-        "unique_by" => attributes.unique.by = uniqueness::fields(&texts(key, value)?)?,
+        "unique_by" => attributes.unique.by = uniqueness::fields(&fields(key, value)?)?,
         "unique_for" => {
             let span = length(key, value)?;
             uniqueness::check_span(span).map_err(at(value))?;
@@ -190,7 +191,7 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
             attributes.defaults.labels =
                 list(key, value)?.map(|label| defaults::label(&text(key, label)?)).collect::<Result<_>>()?;
         }
-        "concurrency_key" => attributes.defaults.concurrency_key = uniqueness::fields(&[text(key, value)?])?.pop(),
+        "concurrency_key" => attributes.defaults.concurrency_key = uniqueness::fields(&[field(key, value)?])?.pop(),
         "crate" => attributes.library = Some(text(key, value)?.parse()?),
         "cron" => attributes.cron.expression = Some(text(key, value)?),
         "time_zone" => attributes.cron.time_zone = Some(text(key, value)?),
@@ -252,10 +253,21 @@ fn choices<T: DeserializeOwned>(key: &str, value: &Expr) -> Result<Vec<T>> {
 }
 
 /// `"customer"`, or `["customer", "region"]`.
-fn texts(key: &str, value: &Expr) -> Result<Vec<LitStr>> {
+fn fields(key: &str, value: &Expr) -> Result<Vec<LitStr>> {
     match value {
-        Expr::Lit(_) => Ok(vec![text(key, value)?]),
-        _ => list(key, value)?.map(|each| text(key, each)).collect(),
+        Expr::Lit(_) | Expr::Path(_) | Expr::Field(_) => Ok(vec![field(key, value)?]),
+        _ => list(key, value)?.map(|each| field(key, each)).collect(),
+    }
+}
+
+/// `"customer"`, or without quotes, as the compiler writes the name of a field that it proposes in place of a wrong one.
+fn field(key: &str, value: &Expr) -> Result<LitStr> {
+    match value {
+        Expr::Path(_) | Expr::Field(_) => {
+            let name = value.to_token_stream().to_string().replace(' ', "");
+            Ok(LitStr::new(&name, value.span()))
+        }
+        other => text(key, other),
     }
 }
 
@@ -406,6 +418,10 @@ mod tests {
         assert_eq!(unique.on_duplicate, Some(OnDuplicate::KeepLast));
         let unique = parse(quote!(unique)).unwrap().unique;
         assert!(unique.by_parameters && unique.by.is_empty());
+        let proposed = parse(quote!(unique_by = [customer.id, region], concurrency_key = customer)).unwrap();
+        let names = |fields: &[uniqueness::Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&proposed.unique.by), ["customer.id", "region"]);
+        assert_eq!(names(proposed.defaults.concurrency_key.as_slice()), ["customer"]);
     }
 
     #[test]
@@ -473,6 +489,7 @@ mod tests {
             (quote!(unique_by = []), "names nothing"),
             (quote!(unique_by = 7), "`unique_by` is a text"),
             (quote!(unique_by = "a b"), "`a b` is no field"),
+            (quote!(unique_by = a::b), "`a::b` is no field"),
             (quote!(unique_by = ["a", "b", "a"]), "`a` is named twice"),
             (quote!(unique_by = ""), "`` is no field"),
             (quote!(unique_by = "a..b"), "`a..b` is no field"),

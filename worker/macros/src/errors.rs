@@ -2,8 +2,8 @@
 
 use jobbers_common::policy::error_kind::ErrorKind;
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Error, Expr, ExprPath, LitStr, Result, TypePath, spanned::Spanned};
+use quote::{quote, quote_spanned};
+use syn::{Error, Expr, ExprPath, LitStr, Result, Type, TypePath, spanned::Spanned};
 
 /// The entries of one list.
 #[derive(Debug, Default)]
@@ -65,8 +65,10 @@ impl ListedErrors {
         let types = |types: &[TypePath]| quote!(&[#(::jobbers_worker::macro_support::ListedError::of::<#types>()),*]);
         let (retry_on, fatal_on) = (types(&self.retry_on), types(&self.fatal_on));
         let fatal_if = match &self.fatal_if {
+            // As a pointer, so that the compiler names the signature that another function should have.
             Some(judge) => quote!(::core::option::Option::Some(|error| {
-                ::jobbers_worker::macro_support::holds(#judge, error)
+                let judge: fn(&_) -> bool = #judge;
+                ::jobbers_worker::macro_support::holds(judge, error)
             })),
             None => quote!(::core::option::Option::None),
         };
@@ -81,16 +83,21 @@ impl ListedErrors {
         Some((constant, quote!(.listing(LISTED_ERRORS))))
     }
 
-    /// The function that makes a [`TaskError`] of what the task function answers.
-    pub(crate) fn write_conversion(&self) -> TokenStream {
+    /// The function that makes a [`TaskError`] of what the task function answers. Its place is that of the error's type, so that
+    /// the compiler points there if it is no error.
+    pub(crate) fn write_conversion(&self, error: &Type) -> TokenStream {
+        let place = error.span();
+        let convert = quote_spanned!(place=> ::jobbers_worker::macro_support::AnswerError::into_task_error);
+        let argument = quote_spanned!(place=> error);
         if self.is_empty() {
-            return quote!(::core::convert::Into::into);
+            // In a closure, so that the compiler asks for the trait in one place.
+            return quote!(|error| #convert(#argument));
         }
         quote!(|error| {
             #[expect(unused_imports, reason = "one of the two, by whether the error is a carrier of errors")]
             use ::jobbers_worker::macro_support::{InCarrier as _, InPlainError as _};
             let found = (&::jobbers_worker::macro_support::Probe(&error)).find(&LISTED_ERRORS);
-            LISTED_ERRORS.sort(::core::convert::Into::into(error), found)
+            LISTED_ERRORS.sort(#convert(#argument), found)
         })
     }
 }

@@ -116,6 +116,8 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     // Its arguments are owned because every task's are. Lints skip code written by a macro, so none suggests a
     // reference.
     body.sig.fn_token.span = Span::call_site();
+    // Whether a program sets these lints off is not known here.
+    body.attrs.push(parse_quote!(#[allow(clippy::unused_async, clippy::unnecessary_wraps, reason = "a task's shape")]));
 
     let call = match attributes.remote {
         true => quote!(::jobbers_worker::TaskCall::Remote),
@@ -169,7 +171,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
 
 /// How the function is called with its arguments. What it takes from the context is taken first.
 fn write_call(attributes: &Attributes, shape: &Shape<'_>, plain: &Ident) -> TokenStream {
-    let convert = attributes.errors.write_conversion();
+    let convert = attributes.errors.write_conversion(shape.error);
     let argument = |(nth, argument): (usize, &Argument<'_>)| match argument {
         Argument::Context => quote!(context),
         Argument::Job => quote!(job),

@@ -12,6 +12,8 @@ pub(crate) struct Shape<'a> {
     pub(crate) job: Option<&'a Type>,
     /// Its result type on success.
     pub(crate) output: &'a Type,
+    /// The type of its error, or its whole answer where that does not name one.
+    pub(crate) error: &'a Type,
 }
 
 /// An argument of a task function.
@@ -49,7 +51,8 @@ pub(crate) fn read(function: &ItemFn, blocking: bool) -> Result<Shape<'_>> {
         return Err(Error::new_spanned(&signature.generics, "a task can't be generic: it is found by its name alone"));
     }
     let (arguments, job) = arguments(function)?;
-    Ok(Shape { arguments, job, output: output(function)? })
+    let (output, error) = answer(function)?;
+    Ok(Shape { arguments, job, output, error })
 }
 
 fn arguments(function: &ItemFn) -> Result<(Vec<Argument<'_>>, Option<&Type>)> {
@@ -135,8 +138,8 @@ fn is_context(ty: &Type) -> bool {
     last_segment(ty).is_some_and(|segment| segment.ident == "Context")
 }
 
-/// The `T` of `Result<T, …>`.
-fn output(function: &ItemFn) -> Result<&Type> {
+/// The `T` and the `E` of `Result<T, E>`; in place of an `E` that an alias leaves out, the alias.
+fn answer(function: &ItemFn) -> Result<(&Type, &Type)> {
     let wrong = "a task answers a `Result<T, TaskError>`, or another type that is called `…Result` and names `T` first; an alias \
                  of another name is spelled out";
     let ReturnType::Type(_, answer) = &function.sig.output else {
@@ -147,8 +150,12 @@ fn output(function: &ItemFn) -> Result<&Type> {
     let Some(PathArguments::AngleBracketed(generics)) = segment.map(|segment| &segment.arguments) else {
         return Err(Error::new_spanned(answer, wrong));
     };
-    match generics.args.first() {
-        Some(GenericArgument::Type(output)) => Ok(output),
+    let mut types = generics.args.iter().map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    match (types.next().flatten(), types.next().flatten()) {
+        (Some(output), error) => Ok((output, error.unwrap_or(answer))),
         _ => Err(Error::new_spanned(answer, wrong)),
     }
 }

@@ -15,12 +15,38 @@ use crate::tasks::{
 };
 
 /// Code that runs around every attempt: see [`Worker::layer`](crate::Worker::layer). A function of these arguments is one.
+///
+/// ```
+/// use jobbers_worker::{Layer, Start, prelude::*};
+///
+/// /// Ends attempts of a tenant before their function runs.
+/// struct Banned(String);
+///
+/// impl Layer for Banned {
+///     fn wrap(&self, ctx: &Context, attempt: Start) -> Start {
+///         match ctx.label("tenant") {
+///             Some(tenant) if tenant == self.0 => attempt.before(|| Err(TaskError::fatal("banned").kind("banned"))),
+///             _ => attempt,
+///         }
+///     }
+/// }
+///
+/// # fn example() -> Worker {
+/// Worker::from_env().layer(Banned("acme".to_owned()))
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layer of a worker",
+    label = "not a layer",
+    note = "a layer is a function `fn span(ctx: &Context, attempt: Start) -> Start`, a closure like it, or a type with this trait"
+)]
 pub trait Layer: Send + Sync + 'static {
     /// Returns the attempt to run in place of this one. Nothing of the attempt has run yet, nor does it run before this
     /// returns, and this must not block.
     fn wrap(&self, context: &Context, attempt: Start) -> Start;
 }
 
+#[diagnostic::do_not_recommend]
 impl<F: Fn(&Context, Start) -> Start + Send + Sync + 'static> Layer for F {
     fn wrap(&self, context: &Context, attempt: Start) -> Start {
         self(context, attempt)

@@ -214,6 +214,24 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for TaskError {
     }
 }
 
+/// An error that a task's function may answer: every type that converts into a [`TaskError`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an error that a task can answer",
+    label = "not an error",
+    note = "implement `std::error::Error` for it, for example by `#[derive(thiserror::Error)]`, or answer a `TaskError`"
+)]
+pub trait AnswerError {
+    /// Converts it.
+    fn into_task_error(self) -> TaskError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<TaskError>> AnswerError for E {
+    fn into_task_error(self) -> TaskError {
+        self.into()
+    }
+}
+
 /// A [`TaskError`] as a [`std::error::Error`]: see [`TaskError::into_error`].
 #[derive(Debug, Clone)]
 pub struct CarriedError(Carried);
