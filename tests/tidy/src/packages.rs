@@ -62,6 +62,14 @@ fn crates_that_users_need_can_be_published_and_no_others() {
     complaints.settle();
 }
 
+/// A second version of the library in a program has a registry of its own: a worker of the first would miss its tasks in silence.
+#[test]
+fn cargo_puts_one_version_of_the_library_into_a_program() {
+    let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap();
+    let worker = metadata.packages.iter().find(|package| *package.name == "jobbers-worker").unwrap();
+    assert_eq!(worker.links.as_deref(), Some("jobbers-worker"), "worker/Cargo.toml");
+}
+
 #[test]
 fn what_a_registry_would_miss_is_found() {
     let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).exec().unwrap();
