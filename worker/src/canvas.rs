@@ -59,6 +59,29 @@ pub use self::{
 use crate::client::graph::{Graph, Mark, Waits};
 
 /// Tasks one after another, perhaps with others beside them, of which the last has a result of type `R`.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultsOf, chain, map}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<u64, TaskError> { Ok(text.split(' ').count() as u64) }
+///
+/// #[task]
+/// async fn total(ctx: Context, counts: ResultsOf<u64>) -> Result<u64, TaskError> {
+///     Ok(counts.read(&ctx).await?.into_iter().sum())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let pages = ["once upon", "a time"].map(str::to_owned);
+/// let words = chain![map(&count, pages).then(&total)].on_error(count.with("alarm".into()).id("alarm"));
+/// let run = words.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 4);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is submitted before `.workflow().submit(&client)`"]
 pub struct Chain<R> {
@@ -70,6 +93,30 @@ pub struct Chain<R> {
 }
 
 /// Tasks side by side, each with a result of type `R`.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultsOf, map}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<u64, TaskError> { Ok(text.split(' ').count() as u64) }
+///
+/// #[task]
+/// async fn total(ctx: Context, counts: ResultsOf<u64>) -> Result<u64, TaskError> {
+///     Ok(counts.read(&ctx).await?.into_iter().sum())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let pages = map(&count, ["once upon", "a time"].map(str::to_owned));
+/// assert_eq!(pages.len(), 2);
+/// let words = pages.then(&total);
+/// let run = words.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 4);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a group is submitted as a part of a chain: `.then(&collect)`"]
 pub struct Group<R> {
@@ -265,6 +312,28 @@ impl<R> Group<R> {
 }
 
 /// Parts side by side.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultsOf, group}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<u64, TaskError> { Ok(text.split(' ').count() as u64) }
+///
+/// #[task]
+/// async fn total(ctx: Context, counts: ResultsOf<u64>) -> Result<u64, TaskError> {
+///     Ok(counts.read(&ctx).await?.into_iter().sum())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let words = group([count.with("once upon".into()), count.with("a time".into())]).then(&total);
+/// let run = words.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 4);
+/// # Ok(())
+/// # }
+/// ```
 pub fn group<P: Part>(parts: impl IntoIterator<Item = P>) -> Group<P::Output> {
     let (mut graph, mut heads, mut lasts) = (Graph::default(), Vec::new(), Vec::new());
     for part in parts {
@@ -278,11 +347,57 @@ pub fn group<P: Part>(parts: impl IntoIterator<Item = P>) -> Group<P::Output> {
 }
 
 /// One task for each item of a list, side by side.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultsOf, map}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<u64, TaskError> { Ok(text.split(' ').count() as u64) }
+///
+/// #[task]
+/// async fn total(ctx: Context, counts: ResultsOf<u64>) -> Result<u64, TaskError> {
+///     Ok(counts.read(&ctx).await?.into_iter().sum())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let pages = ["once upon", "a time"].map(str::to_owned);
+/// let words = map(&count, pages).then(&total);
+/// let run = words.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 4);
+/// # Ok(())
+/// # }
+/// ```
 pub fn map<P: Encode, R>(task: &TaskFn<P, R>, items: impl IntoIterator<Item = P>) -> Group<R> {
     group(items.into_iter().map(|item| task.with(item)))
 }
 
 /// Parts side by side, and what collects their results: `group(parts).then(collector)`.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultsOf, chord}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<u64, TaskError> { Ok(text.split(' ').count() as u64) }
+///
+/// #[task]
+/// async fn total(ctx: Context, counts: ResultsOf<u64>) -> Result<u64, TaskError> {
+///     Ok(counts.read(&ctx).await?.into_iter().sum())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let pages = ["once upon", "a time"].map(|page| count.with(page.to_owned()));
+/// let words = chord(pages, &total);
+/// let run = words.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 4);
+/// # Ok(())
+/// # }
+/// ```
 pub fn chord<P: Part, N: Next<ResultsOf<P::Output>>>(
     parts: impl IntoIterator<Item = P>,
     collector: N,
@@ -292,6 +407,25 @@ pub fn chord<P: Part, N: Next<ResultsOf<P::Output>>>(
 
 /// Parts one after another: `chain![first, second, third]`. The first is a submission or a chain, and each of the others takes
 /// the result of the one before, as [`Chain::then`] says.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultOf, chain}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<usize, TaskError> { Ok(text.len()) }
+///
+/// #[task]
+/// async fn double(ctx: Context, n: ResultOf<usize>) -> Result<usize, TaskError> { Ok(2 * n.read(&ctx).await?) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let run = chain![count.with("abc".to_owned()), &double, &double].workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 12);
+/// # Ok(())
+/// # }
+/// ```
 #[macro_export]
 #[doc(hidden)]
 macro_rules! __chain {

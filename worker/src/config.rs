@@ -34,6 +34,18 @@ use crate::stock::StockRoot;
 pub const DEFAULTS: &str = include_str!("../worker.default.toml");
 
 /// The settings of a worker.
+///
+/// ```no_run
+/// use jobbers_worker::{Config, Shutdown, WorkerError, prelude::*};
+///
+/// /// A worker that follows neither flags nor variables.
+/// async fn work(shutdown: Shutdown) -> Result<(), WorkerError> {
+///     let config = Config { engine_url: "sqlite://jobs.db".to_owned(), concurrency: 8, ..Config::default() };
+///     let report = Worker::open(config).run_until(shutdown).await?;
+///     println!("{} tasks settled", report.settled);
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

@@ -62,6 +62,27 @@ pub use jobbers_common::{
     time::Timestamp,
     workflow::RunState,
 };
+/// ```standalone_crate
+/// use jobbers_worker::{prelude::*, testing::TestBench};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Resize { path: PathBuf, width: u32 }
+///
+/// /// Runs at most six times, at most two minutes each.
+/// #[task(max_retries = 5, retry_delay = "10s", timeout = "2m", fatal_on = [std::num::TryFromIntError])]
+/// async fn resize(ctx: Context, job: Resize) -> Result<u16, TaskError> {
+///     println!("attempt {} of {}", ctx.attempt(), job.path.display());
+///     Ok(u16::try_from(job.width)?)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bench = TestBench::new().await?;
+/// resize.delay(bench.client(), Resize { path: "a.png".into(), width: 70_000 }).await?;
+/// assert_eq!(bench.drain().await?.failed, 1, "it fits in no u16, however often it is tried");
+/// # Ok(())
+/// # }
+/// ```
 pub use jobbers_macros::task;
 pub use jobbers_process::{config::ConfigError, shutdown::Shutdown, telemetry::TelemetryError};
 pub use schemars;

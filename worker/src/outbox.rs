@@ -89,6 +89,18 @@ fn problem_of(error: &SubmitError) -> String {
 pub type OutboxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A submission as a row of the table.
+///
+/// ```
+/// use jobbers_worker::{SubmitError, outbox::Row, prelude::*};
+///
+/// #[task]
+/// async fn charge(cents: u64) -> Result<u64, TaskError> { Ok(cents) }
+///
+/// /// What a transaction stores beside the order.
+/// fn row_of(order: &str, cents: u64, client: &Client) -> Result<Row, SubmitError> {
+///     charge.with(cents).idempotency_key(order).to_row(client)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The task's id, the table's unique key: at most 255 bytes.
@@ -156,6 +168,17 @@ pub trait OutboxTable: Send + Sync + 'static {
 }
 
 /// Moves rows from an [`OutboxTable`] into the store of a client.
+///
+/// ```no_run
+/// use jobbers_worker::{Shutdown, outbox::{OutboxTable, Relay}, prelude::*};
+///
+/// /// Runs beside the service until that stops.
+/// async fn move_rows(orders: impl OutboxTable, shutdown: Shutdown) -> Result<(), Box<dyn std::error::Error>> {
+///     let client = Client::http("http://127.0.0.1:8000")?;
+///     Relay::new(orders, client).every(Duration::from_millis(200)).run(shutdown).await;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Relay<O> {
     outbox: O,

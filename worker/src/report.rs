@@ -39,6 +39,22 @@ impl Report {
 }
 
 /// Why a worker did not work.
+///
+/// ```no_run
+/// use jobbers_worker::{Shutdown, WorkerError, prelude::*};
+///
+/// /// A worker inside a service, which ends both.
+/// async fn work(shutdown: Shutdown) -> ExitCode {
+///     match Worker::from_env().run_until(shutdown).await {
+///         Ok(report) => report.exit_code(),
+///         Err(error @ (WorkerError::MissingState(_) | WorkerError::DuplicateTask(_))) => panic!("a defect: {error}"),
+///         Err(error) => {
+///             eprintln!("the worker does not work: {error}");
+///             ExitCode::FAILURE
+///         }
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {

@@ -29,6 +29,23 @@ use crate::{
 /// A worker that has not started yet.
 ///
 /// It runs every `#[task]` of the program, unless a task says `unlisted`.
+///
+/// ```no_run
+/// use jobbers_worker::prelude::*;
+///
+/// /// What all tasks share, such as the connections to a database.
+/// struct Rates { cents_per_kilo: u64 }
+///
+/// #[task]
+/// async fn postage(rates: State<Rates>, kilos: u64) -> Result<u64, TaskError> {
+///     Ok(kilos * rates.cents_per_kilo)
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> ExitCode {
+///     Worker::from_env().state(Rates { cents_per_kilo: 250 }).run().await     // `--help` lists its flags
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Worker {
     settings: Settings,

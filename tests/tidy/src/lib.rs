@@ -13,6 +13,8 @@ mod circles;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod folders;
 #[cfg(test)]
 mod invariants;

@@ -12,12 +12,58 @@ use crate::{
 };
 
 /// The result of a task that ran before, as a parameter: its node's name, which the task reads the result by.
+///
+/// ```standalone_crate
+/// use jobbers_worker::{canvas::{ResultOf, chain}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<usize, TaskError> { Ok(text.len()) }
+///
+/// /// It may be one of several parameters.
+/// #[derive(Serialize, Deserialize)]
+/// struct Scale { by: usize, of: ResultOf<usize> }
+///
+/// #[task]
+/// async fn scale(ctx: Context, job: Scale) -> Result<usize, TaskError> { Ok(job.by * job.of.read(&ctx).await?) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let scaled = chain![count.with("abc".to_owned())].then_with(|of| scale.with(Scale { by: 5, of }));
+/// let run = scaled.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 15);
+/// # Ok(())
+/// # }
+/// ```
 pub struct ResultOf<T> {
     of: String,
     output: PhantomData<fn() -> T>,
 }
 
 /// The results of a group that ran before, as a parameter: how many they are. They are the first predecessors of the task.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultsOf, group}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<u64, TaskError> { Ok(text.split(' ').count() as u64) }
+///
+/// #[task]
+/// async fn total(ctx: Context, counts: ResultsOf<u64>) -> Result<u64, TaskError> {
+///     Ok(counts.read(&ctx).await?.into_iter().sum())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bench = TestBench::new().await?;
+/// let words = group([count.with("once upon".into()), count.with("a time".into())]).then(&total);
+/// let run = words.workflow().submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::ZERO).await?, 4);
+/// # Ok(())
+/// # }
+/// ```
 pub struct ResultsOf<T> {
     count: usize,
     output: PhantomData<fn() -> T>,

@@ -16,6 +16,20 @@ use super::{http::Http, store::Store, submission::Submission};
 use crate::payload::{codec::Codecs, encoding::Raw};
 
 /// A client that submits tasks. Clones share it.
+///
+/// ```no_run
+/// use jobbers_worker::prelude::*;
+///
+/// #[task]
+/// async fn greet(name: String) -> Result<String, TaskError> { Ok(format!("hello, {name}")) }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::http("http://127.0.0.1:8000")?;     // or straight to a store, by `Client::open`
+/// let handle = greet.delay(&client, "Ada".to_owned()).await?;
+/// assert_eq!(handle.result(Duration::from_secs(10)).await?, "hello, Ada");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Client {
     shared: Arc<Shared>,

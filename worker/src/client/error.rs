@@ -118,6 +118,20 @@ impl SubmitError {
 }
 
 /// Why a task has no result.
+///
+/// ```no_run
+/// use jobbers_worker::{Handle, ResultError, prelude::*};
+///
+/// /// Whether the card was charged, if that is known by now.
+/// async fn is_charged(handle: &Handle<u64>) -> Result<Option<bool>, ResultError> {
+///     match handle.result(Duration::from_secs(5)).await {
+///         Ok(_) => Ok(Some(true)),
+///         Err(ResultError::NotYet(_)) => Ok(None),
+///         Err(error) if error.kind() == Some("declined") => Ok(Some(false)),
+///         Err(error) => Err(error),
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultError {

@@ -57,6 +57,17 @@ pub struct Handle<R> {
 }
 
 /// The result of a task that may not be over yet.
+///
+/// ```no_run
+/// use jobbers_worker::{TaskId, prelude::*};
+///
+/// # async fn example(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let id: TaskId = "report-2026-11".parse()?;      // of a task that was submitted elsewhere
+/// let pages: u64 = client.task(id).wait(Duration::from_secs(30)).await?;
+/// # let _ = pages;
+/// # Ok(())
+/// # }
+/// ```
 pub struct PendingResult<R> {
     client: Client,
     id: TaskId,

@@ -28,6 +28,22 @@ mod checked;
 
 /// A submission being built, of a task with a result of type `R`. Nothing is checked, and nothing happens, before
 /// [`Submission::submit`].
+///
+/// ```no_run
+/// use jobbers_worker::prelude::*;
+///
+/// #[task]
+/// async fn charge(cents: u64) -> Result<(), TaskError> {
+/// #   let _ = cents;
+///     Ok(())
+/// }
+///
+/// # async fn example(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let submission = charge.with(999).idempotency_key("order-7").label("tenant", "acme");
+/// submission.after(Duration::from_secs(60)).max_retries(9).submit(client).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is submitted before `.submit(&client)`"]
 pub struct Submission<R> {

@@ -38,6 +38,26 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A canvas on its way to become a workflow, whose last task has a result of type `R`.
+///
+/// ```no_run
+/// use jobbers_worker::{canvas::{ResultOf, chain}, prelude::*, testing::TestBench};
+///
+/// #[task]
+/// async fn count(text: String) -> Result<usize, TaskError> { Ok(text.len()) }
+///
+/// #[task]
+/// async fn double(ctx: Context, n: ResultOf<usize>) -> Result<usize, TaskError> { Ok(2 * n.read(&ctx).await?) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bench = TestBench::new().await?;
+/// let flow = chain![count.with("abc".to_owned()), &double].workflow();
+/// let run = flow.id("words-7").name("words").submit(bench.client()).await?;
+/// bench.drain().await?;
+/// assert_eq!(run.result(Duration::from_secs(5)).await?, 6);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is submitted before `.submit(&client)`"]
 pub struct Flow<R> {
@@ -49,6 +69,18 @@ pub struct Flow<R> {
 }
 
 /// A submitted workflow.
+///
+/// ```no_run
+/// use jobbers_worker::{RunHandle, RunState, prelude::*};
+///
+/// async fn report(run: &RunHandle<u64>) -> Result<(), Box<dyn std::error::Error>> {
+///     if run.state().await? == Some(RunState::Running) {
+///         println!("{} still runs", run.id);
+///     }
+///     println!("{}", run.result(Duration::from_secs(60)).await?);
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct RunHandle<R> {
     /// Its id: its tasks are `ID/NODE`.

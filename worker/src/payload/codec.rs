@@ -28,6 +28,25 @@ const MOST_ID: usize = 64;
 /// [`Worker::codec`](crate::Worker::codec). It runs on the threads of the program's runtime, so it must not block.
 ///
 /// [The example](https://docs.rs/crate/jobbers-worker/latest/source/examples/encrypted.rs) encrypts by AES-GCM.
+///
+/// ```
+/// use jobbers_worker::{Codec, CodecProblem, ContentKind};
+///
+/// /// Hides payloads from a glance, and from nothing else.
+/// struct Hidden(u8);
+///
+/// impl Codec for Hidden {
+///     fn id(&self) -> &str { "hidden" }
+///
+///     fn encode(&self, clear: &[u8], _: ContentKind, _: &str) -> Result<Vec<u8>, CodecProblem> {
+///         Ok(clear.iter().map(|byte| byte ^ self.0).collect())
+///     }
+///
+///     fn decode(&self, encoded: &[u8], kind: ContentKind) -> Result<Vec<u8>, CodecProblem> {
+///         self.encode(encoded, kind, "")
+///     }
+/// }
+/// ```
 pub trait Codec: Send + Sync + 'static {
     /// Its id, which is stored beside all that it encoded: 1 to 64 ASCII letters, digits, `.`, `_` and `-`. A key that replaces
     /// another is a codec with another id.

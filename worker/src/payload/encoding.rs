@@ -35,10 +35,43 @@ pub trait Encode {
 }
 
 /// Raw parameters or results: bytes with their content type, never decoded.
+///
+/// ```standalone_crate
+/// use jobbers_worker::{Payload, prelude::*, testing::TestBench};
+///
+/// /// Turns a picture upside down, whatever its format.
+/// #[task]
+/// async fn flip(picture: Raw) -> Result<Raw, TaskError> {
+///     let bytes: Vec<u8> = picture.0.bytes.iter().rev().copied().collect();
+///     Ok(Raw(Payload { bytes: bytes.into(), ..picture.0 }))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bench = TestBench::new().await?;
+/// let picture = Payload { content_type: Some("image/png".into()), bytes: b"gnp"[..].into() };
+/// let flipped = flip.delay(bench.client(), Raw(picture)).await?;
+/// bench.drain().await?;
+/// assert_eq!(&flipped.result(Duration::ZERO).await?.0.bytes[..], b"png");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raw(pub Payload);
 
 /// The parameters of a task that takes none. It accepts and ignores any submitted parameters.
+///
+/// ```no_run
+/// use jobbers_worker::prelude::*;
+///
+/// #[task]
+/// async fn clean_up() -> Result<(), TaskError> { Ok(()) }
+///
+/// # async fn example(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+/// clean_up.delay(client, NoParameters).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoParameters;
 

@@ -28,6 +28,29 @@ use crate::{
 };
 
 /// One attempt, as its task function sees it. Clones refer to the same attempt.
+///
+/// ```standalone_crate
+/// use jobbers_worker::{prelude::*, testing::TestAttempt};
+///
+/// /// Goes on at the row after the last one that an earlier attempt noted.
+/// #[task(max_heartbeat_interval = "30s")]
+/// async fn import(ctx: Context, rows: Vec<String>) -> Result<usize, TaskError> {
+///     let done: usize = ctx.last_checkpoint()?.unwrap_or_default();
+///     for (place, row) in rows.iter().enumerate().skip(done) {
+///         println!("{}: {row}", ctx.id());
+///         ctx.progress((place + 1) as f64 / rows.len() as f64, row).await?;     // ends here when the task is cancelled
+///         ctx.checkpoint(&(place + 1)).await?;
+///     }
+///     Ok(rows.len() - done)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), TaskError> {
+/// let second = TestAttempt::of(&import).attempt(2).checkpoint(&2);
+/// assert_eq!(second.run(vec!["a".into(), "b".into(), "c".into()]).await?, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Context(Arc<Attempt>);
 

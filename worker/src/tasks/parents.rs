@@ -23,6 +23,19 @@ use crate::{
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 
 /// A task that this one waited for, with a result of type `R`.
+///
+/// ```
+/// use jobbers_worker::{ParentEnd, canvas::ResultsOf, prelude::*};
+///
+/// /// Collects what a group could do: `group(parts).with_failures().then(&summary)`.
+/// #[task]
+/// async fn summary(ctx: Context, pages: ResultsOf<u64>) -> Result<String, TaskError> {
+///     let ends: Vec<ParentEnd<u64>> = pages.ends(&ctx).await?;
+///     let words: u64 = ends.iter().filter_map(|end| end.result).sum();
+///     let missing = ends.iter().filter(|end| end.result.is_none()).count();
+///     Ok(format!("{words} words, and {missing} pages are missing"))
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParentEnd<R> {

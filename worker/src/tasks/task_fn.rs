@@ -24,6 +24,23 @@ pub type TaskFuture<R> = Pin<Box<dyn Future<Output = Result<R, TaskError>> + Sen
 /// A registered function with parameters `P` and output `R`.
 ///
 /// Created by `#[task]` as a `static` of the function's name. [`crate::client`] submits it.
+///
+/// ```no_run
+/// use jobbers_worker::{Payload, prelude::*};
+///
+/// #[task(version = 2, max_retries = 5)]
+/// async fn double(n: u64) -> Result<u64, TaskError> { Ok(2 * n) }
+///
+/// # async fn example(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+/// assert_eq!((double.name(), double.version(), double.policy().max_retries), ("double", 2, 5));
+/// // The function alone, in a test:
+/// assert_eq!(double.call(Context::detached(Payload::json("21")), 21).await, Ok(42));
+/// // Submitted, as it is or with more to say:
+/// double.delay(client, 21).await?;
+/// double.with(21).after(Duration::from_secs(60)).priority(9).submit(client).await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct TaskFn<P, R> {
     declared: Declared<P>,
     call: TaskCall<P, R>,
@@ -62,6 +79,20 @@ pub struct Submits {
 }
 
 /// Says how long to wait before the next attempt, from the number of the one that failed, 1 for the first, and its failure.
+///
+/// ```
+/// use jobbers_worker::{AttemptFailure, prelude::*};
+///
+/// /// When a customer's server is called again: as often as was promised.
+/// fn promised(attempt: u32, _: &AttemptFailure) -> Duration {
+///     Duration::from_secs(match attempt { 1 => 5, 2 => 60, _ => 3_600 })
+/// }
+///
+/// #[task(backoff = promised, max_retries = 24)]
+/// async fn call_webhook(url: String) -> Result<(), TaskError> {
+///     Err(TaskError::retry(format!("{url} does not answer")))
+/// }
+/// ```
 pub type BackoffFn = fn(u32, &AttemptFailure) -> Duration;
 
 /// How a task function is called.
@@ -75,6 +106,25 @@ pub enum TaskCall<P, R> {
 }
 
 /// A task of any types, as a worker stores it.
+///
+/// ```
+/// use jobbers_worker::{AnyTask, prelude::*};
+///
+/// #[task(unlisted)]
+/// async fn resize(width: u32) -> Result<u32, TaskError> { Ok(width) }
+///
+/// #[task(unlisted)]
+/// async fn crop() -> Result<(), TaskError> { Ok(()) }
+///
+/// /// What a worker for pictures runs.
+/// fn pictures() -> [&'static dyn AnyTask; 2] {
+///     [&resize, &crop]
+/// }
+///
+/// # fn example() -> Worker {
+/// Worker::from_env().tasks(pictures())
+/// # }
+/// ```
 pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     /// The name that submissions use.
     fn name(&self) -> &'static str;
@@ -127,6 +177,19 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
 pub type Answer = Result<Option<Payload>, TaskError>;
 
 /// An attempt that is ready to run.
+///
+/// ```
+/// use jobbers_worker::{Start, prelude::*};
+///
+/// /// A layer that says how long each attempt takes.
+/// fn timing(ctx: &Context, attempt: Start) -> Start {
+///     let (name, begun) = (ctx.name().clone(), std::time::Instant::now());
+///     attempt.after(move |answer| {
+///         println!("{name} took {:?}", begun.elapsed());
+///         answer
+///     })
+/// }
+/// ```
 pub enum Start {
     /// To be polled.
     Async(Pin<Box<dyn Future<Output = Answer> + Send>>),

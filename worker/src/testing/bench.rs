@@ -33,6 +33,26 @@ use crate::{
 };
 
 /// A store in memory, a clock, and the program's tasks.
+///
+/// ```standalone_crate
+/// use jobbers_worker::{prelude::*, testing::TestBench};
+///
+/// #[task(max_retries = 1, retry_delay = "1h", backoff = "constant")]
+/// async fn flaky(ctx: Context) -> Result<u32, TaskError> {
+///     if ctx.attempt() == 1 { Err(TaskError::retry("not yet")) } else { Ok(ctx.attempt()) }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bench = TestBench::new().await?;
+/// let handle = flaky.delay(bench.client(), NoParameters).await?;
+/// assert_eq!(bench.drain().await?.retried, 1);
+/// bench.advance(Duration::from_secs(3_600)).await?;
+/// assert_eq!(bench.drain().await?.completed, 1);
+/// assert_eq!(handle.result(Duration::ZERO).await?, 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TestBench {
     pub(super) engine: Arc<dyn Engine>,

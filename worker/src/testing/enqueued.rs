@@ -22,6 +22,22 @@ use crate::{
 };
 
 /// A task that waits to be run.
+///
+/// ```standalone_crate
+/// use jobbers_worker::{prelude::*, testing::TestBench};
+///
+/// #[task(queue = "default", labels = ["team=billing"])]
+/// async fn charge(cents: u64) -> Result<u64, TaskError> { Ok(cents) }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bench = TestBench::new().await?;
+/// charge.with(999).priority(9).submit(bench.client()).await?;
+/// let found = bench.assert_enqueued_with(&charge, |it| it.label("team") == Some("billing")).await;
+/// assert_eq!((found.parameters, found.priority.get()), (999, 9));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Enqueued<P> {

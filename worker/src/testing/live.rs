@@ -50,6 +50,18 @@ const IS_UP: &str = "jobbers is up";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A `jobbers up` of this test: a manager, a store and no worker. When this is dropped, it is killed, and its folder deleted.
+///
+/// [The module](self) shows one in a test.
+///
+/// ```no_run
+/// use jobbers_worker::testing::live::LiveSystem;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let live = LiveSystem::builder().engine_url("redis://127.0.0.1:6379/9").start().await?;
+/// println!("its pages are at {}", live.manager_url());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct LiveSystem {
     process: Process,
