@@ -205,3 +205,21 @@ fn every_route_is_documented() {
     complaints.settle();
     assert!(routes > 20, "the handlers' form has changed; read it anew here");
 }
+
+#[test]
+fn the_guide_of_transactions_shows_what_is_compiled() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sources = ["with_sqlx", "with_diesel"].map(|name| file(&format!("bench/outbox/src/{name}.rs")).unwrap());
+    let sources = words(&sources.concat());
+    let guide = file("docs/guides/transactions.md").unwrap();
+    let blocks: Vec<&str> =
+        guide.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 4);
+    let mut complaints = Complaints::default();
+    for line in blocks.into_iter().flat_map(str::lines).map(words) {
+        if !sources.contains(&line) {
+            complaints.add("docs/guides/transactions.md", format!("bench/outbox does not have this line: {line}"));
+        }
+    }
+    complaints.settle();
+}
