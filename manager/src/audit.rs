@@ -72,7 +72,7 @@ impl AuditedOperations {
         request: &Request,
         route: Option<&str>,
         (pass, request_id): (&Pass, &str),
-    ) -> Option<Asked> {
+    ) -> Option<AskedChange> {
         let route = route?;
         let operation = self.0.get(route)?.get(request.method())?;
         let key = pass.key();
@@ -85,13 +85,13 @@ impl AuditedOperations {
             object: subject::object_of(request.uri().path(), route),
             request: Some(request_id.to_owned()),
         };
-        Some(Asked { route: route.to_owned(), record })
+        Some(AskedChange { route: route.to_owned(), record })
     }
 }
 
 /// A change that a request asks for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AskedChange {
     route: String,
     record: ChangeRecord,
 }
@@ -115,7 +115,7 @@ impl Change {
     ///
     /// # Errors
     /// If it can't be logged; then it must not be carried out.
-    pub(crate) async fn begin(app: &Arc<App>, Asked { route, record }: Asked) -> Result<Self, Problem> {
+    pub(crate) async fn begin(app: &Arc<App>, AskedChange { route, record }: AskedChange) -> Result<Self, Problem> {
         let subject = Subject::of(&route, record.object.as_deref());
         let before = match &subject {
             Some(subject) => subject.look(app).await?,

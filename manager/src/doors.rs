@@ -251,7 +251,7 @@ impl Signed {
         }
         match Self::in_with(config, asked.headers, requirement) {
             Err(problem) if asked.takes_sessions && problem.code() == Code::KeyRequired => {
-                let found = sessions::find(&*app.engine, config, asked.headers, now).await?;
+                let found = Box::pin(sessions::find(&*app.engine, config, asked.headers, now)).await?;
                 let (key, digest) = found.ok_or(problem)?;
                 Self::for_request(key, Proof::Secret(digest), requirement).map(Some)
             }

@@ -22,7 +22,8 @@ macro_rules! statements {
     };
 }
 
-/// The statement of `name`, in either case, with its comments and its last line break.
+/// The statement of `name`, in either case, without the comments before it: the cache of prepared statements reads the whole
+/// text at each use.
 ///
 /// # Panics
 ///
@@ -33,7 +34,7 @@ pub const fn find_statement(file: &'static str, name: &str) -> &'static str {
     while !rest.is_empty() {
         let (statement, others) = split_first(rest);
         if has_name(statement, name) {
-            return statement;
+            return skip_comments(statement);
         }
         rest = others;
     }
@@ -156,6 +157,15 @@ const fn split_first(text: &str) -> (&str, &str) {
     (text, "")
 }
 
+const fn skip_comments(statement: &str) -> &str {
+    let text = statement.as_bytes();
+    let mut at = 0;
+    while at + 1 < text.len() && text[at] == b'-' && text[at + 1] == b'-' {
+        at = end_of(text, at, b'\n');
+    }
+    statement.split_at(at).1
+}
+
 const fn has_name(statement: &str, name: &str) -> bool {
     let (statement, name) = (statement.as_bytes(), name.as_bytes());
     let end = 3 + name.len();
@@ -180,8 +190,8 @@ mod tests {
 
     #[test]
     fn a_statement_is_found_by_its_whole_name() {
-        assert_eq!(find_statement(FILE, "FIND"), "-- find: one\n-- ?1 key\nSELECT 1\n");
-        assert_eq!(find_statement(FILE, "FIND_ALL"), "-- find_all: all\nSELECT 2\n");
+        assert_eq!(find_statement(FILE, "FIND"), "SELECT 1\n");
+        assert_eq!(find_statement(FILE, "FIND_ALL"), "SELECT 2\n");
     }
 
     #[test]

@@ -4,14 +4,22 @@
 //!
 //! It also counts what a request and its answer hold ([`crate::listening::server::Caller`]): without memory for them they are refused.
 //!
-//! All of it is one layer, because a router boxes each of its layers and clones them all for each request.
+//! All of it is one layer, because a router boxes each of its layers and clones them all for each request. Its future is copied
+//! into that box whole: futures that are rarely needed are boxed, and the others are pinned where they are made.
 
-use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -28,7 +36,7 @@ use tracing::Instrument;
 
 use crate::{
     app::{App, overloaded},
-    audit::{AuditedOperations, Change},
+    audit::{AskedChange, AuditedOperations, Change},
     doors::{Asked, Doors, KeysNeeded, Pass, is_page, named, sessions::OfPage},
     front::known_parameters::KnownParameters,
     handlers::archive,
@@ -62,28 +70,37 @@ pub(crate) struct Middleware {
 }
 
 impl Middleware {
-    async fn check(
+    /// Lets a request in, or refuses it. What it was signed in by is in its extensions then.
+    async fn let_in(
         &self,
-        asked: Asked<'_>,
-        uri: &Uri,
+        counting: &Counting,
+        request: &mut Request,
         route: Option<&MatchedPath>,
         client: Option<ClientAddress>,
     ) -> Result<Pass> {
-        let method = asked.method;
+        counting.admit()?;
+        self.guard.check(request)?;
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        let takes_sessions = request.extensions().get::<OfPage>().is_some() || archive::is_passed_on(headers, route);
+        let asked = Asked { method, headers, identity: request.extensions().get::<Identity>(), takes_sessions };
         let pass = self.doors.check(&self.app, asked, route.map(MatchedPath::as_str)).await;
         let pass = pass.map_err(|problem| self.app.failures.answer(problem, client, &self.app.meters))?;
         if let Some(route) = route {
             self.known.check(method, route.as_str(), uri)?;
             if let Some(reach) = pass.reach() {
-                reach.check_route(&*self.app.engine, method, uri, route.as_str()).await?;
+                Box::pin(reach.check_route(&*self.app.engine, method, uri, route.as_str())).await?;
             }
+        }
+        if let Some(reach) = pass.reach() {
+            request.extensions_mut().insert(reach);
+        }
+        if let Some(signer) = pass.signer() {
+            request.extensions_mut().insert(signer);
         }
         Ok(pass)
     }
-}
 
-impl Middleware {
-    /// Answers a request that is let in. A change is logged before and after.
+    /// Answers a request that is let in.
     async fn answer(
         &self,
         pass: Pass,
@@ -95,11 +112,25 @@ impl Middleware {
         let route = route.map(MatchedPath::as_str);
         let id = id.to_str().unwrap_or_default();
         let Some(asked) = self.audited.asked_for(&request, route, (&pass, id)) else {
-            return pass.answer(&self.app, self.handled(route, request, next)).await;
+            let handled = pin!(self.handled(route, request, next));
+            return pass.answer(&self.app, handled).await;
         };
+        Box::pin(self.answer_change(pass, asked, request, route, next)).await
+    }
+
+    /// The same for a change, which is logged before and after.
+    async fn answer_change(
+        &self,
+        pass: Pass,
+        asked: AskedChange,
+        request: Request,
+        route: Option<&str>,
+        next: Next,
+    ) -> Response {
         match Change::begin(&self.app, asked).await {
             Ok(change) => {
-                let answer = pass.answer(&self.app, self.handled(route, request, next));
+                let handled = pin!(self.handled(route, request, next));
+                let answer = pin!(pass.answer(&self.app, handled));
                 change.end(even_if_it_panics(answer).await).await
             }
             Err(problem) => problem.into_response(),
@@ -149,45 +180,28 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     let shown = client.map(|ClientAddress(address)| tracing::field::display(address));
     let span = tracing::debug_span!("request", id = ?id, client = shown, method = %request.method(), uri = %redact(&request.uri().to_string()));
     let mut access = middleware.app.access_log.then(|| Access::of(&request, client));
-    let answer = async {
+    let answer = pin!(async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
         if route.as_ref().is_some_and(|route| is_page(route.as_str())) {
             // What the page asks of the API is signed in by its caller's session.
             request.extensions_mut().insert(OfPage);
-            named::give_form_token(&middleware.app, &mut request).await;
+            Box::pin(named::give_form_token(&middleware.app, &mut request)).await;
         }
         let underway = middleware.app.meters.request(request.method(), route.clone());
-        let mut response = even_if_it_panics(async {
-            let admitted = counting.admit().and_then(|()| middleware.guard.check(&request));
-            let checked = match admitted {
-                Ok(()) => {
-                    let is_of_page = request.extensions().get::<OfPage>().is_some();
-                    let headers = request.headers();
-                    let takes_sessions = is_of_page || archive::is_passed_on(headers, route.as_ref());
-                    let identity = request.extensions().get::<Identity>();
-                    let asked = Asked { method: request.method(), headers, identity, takes_sessions };
-                    middleware.check(asked, request.uri(), route.as_ref(), client).await
+        let mut response = {
+            let handled = pin!(async {
+                let pass = match middleware.let_in(&counting, &mut request, route.as_ref(), client).await {
+                    Ok(pass) => pass,
+                    Err(problem) => return problem.into_response(),
+                };
+                if let Some(access) = &mut access {
+                    access.key = pass.key().map(|key| key.id.clone());
                 }
-                Err(refused) => Err(refused),
-            };
-            match checked {
-                Ok(pass) => {
-                    if let Some(access) = &mut access {
-                        access.key = pass.key().map(|key| key.id.clone());
-                    }
-                    if let Some(reach) = pass.reach() {
-                        request.extensions_mut().insert(reach);
-                    }
-                    if let Some(signer) = pass.signer() {
-                        request.extensions_mut().insert(signer);
-                    }
-                    middleware.answer(pass, request, route.as_ref(), &id, next).await
-                }
-                Err(problem) => problem.into_response(),
-            }
-        })
-        .await;
+                middleware.answer(pass, request, route.as_ref(), &id, next).await
+            });
+            even_if_it_panics(handled).await
+        };
         response = counting.answer(response);
         if middleware.app.leaving.is_cancelled() {
             // The client's next connection goes to another manager.
@@ -201,7 +215,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
         }
         response.headers_mut().insert(REQUEST_ID, id);
         response
-    };
+    });
     answer.instrument(span).await
 }
 
@@ -298,7 +312,7 @@ impl Counting {
     }
 }
 
-async fn even_if_it_panics(answer: impl Future<Output = Response>) -> Response {
+async fn even_if_it_panics(answer: Pin<&mut impl Future<Output = Response>>) -> Response {
     AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|panic| panicked(&*panic))
 }
 
@@ -325,7 +339,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_answered_as_a_defect() {
-        let response = even_if_it_panics(async { panic!("of {}", 1) }).await;
+        let response = even_if_it_panics(pin!(async { panic!("of {}", 1) })).await;
         assert_eq!(response.status(), axum::http::StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.extensions().get::<Code>(), Some(&Code::Internal));
     }

@@ -8,7 +8,11 @@
 //! answers although the server can be reached, does not break: all lanes together leave it for a new one, and send again
 //! what was under way. `connection_probe.rs` decides when, and `primary.rs` knows the server to go to.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use jobbers_common::engine::{Error, Result};
 use parking_lot::Mutex;
@@ -160,7 +164,11 @@ impl Lane {
         loop {
             let (manager, connected) = self.connection();
             under_way.connected = connected;
-            let failure = match self.answer(timeout(bound, self.send(manager, script, &command)), connected).await {
+            let answer = {
+                let sent = pin!(timeout(bound, self.send(manager, script, &command)));
+                self.answer(sent, connected).await
+            };
+            let failure = match answer {
                 None => {
                     bound = ANSWER_WITHIN.saturating_sub(start.elapsed()).max(LITTLE_PATIENCE);
                     command = build(true);
@@ -199,20 +207,24 @@ impl Lane {
         let Some(replication) = self.replication.as_ref().filter(|_| script.is_some_and(Script::writes)) else {
             return send(manager, script, command).await;
         };
-        let prepared = replication.prepare().await?;
-        let value = send(manager, script, command).await?;
-        replication.confirm(prepared).await?;
-        Ok(value)
+        // In a box, because each call's future would have room for this one.
+        Box::pin(async {
+            let prepared = replication.prepare().await?;
+            let value = send(manager, script, command).await?;
+            replication.confirm(prepared).await?;
+            Ok(value)
+        })
+        .await
     }
 
     /// Waits for the answer to a call; `None` if the connection is left before: the call is worth sending again at once.
     /// Where the store can move, silence makes it look for the primary.
     async fn answer(
         &self,
-        sent: impl Future<Output = Result<RedisResult<Value>, Elapsed>>,
+        mut sent: Pin<&mut impl Future<Output = Result<RedisResult<Value>, Elapsed>>>,
         connected: u64,
     ) -> Option<Result<RedisResult<Value>, Elapsed>> {
-        let (mut sent, mut left) = (pin!(sent), pin!(self.primary.left(connected)));
+        let mut left = pin!(self.primary.left(connected));
         if self.primary.can_move() {
             select! {
                 biased;
