@@ -6,7 +6,6 @@
 //!
 //! Start reading at [`task`], then [`lifecycle`], then [`engine`].
 
-#[macro_use]
 pub mod values;
 
 pub mod access;
@@ -15,17 +14,14 @@ pub mod dependency;
 pub mod engine;
 mod error;
 pub mod history;
-pub mod lifecycle;
-pub mod limits;
 pub mod metrics;
-pub mod name;
 pub mod outcome;
 pub mod payload;
-pub mod policy;
 pub mod queue;
 pub mod schedule;
 pub mod submission;
 pub mod task;
-pub mod time;
 pub mod worker;
 pub mod workflow;
+
+pub use jobbers_terms::{lifecycle, limits, name, policy, time};

@@ -3,9 +3,7 @@
 //! It knows no task.
 
 pub mod counted;
-pub mod duration;
 pub mod exact;
 pub mod number;
-#[macro_use]
-mod stored_number;
-pub mod text;
+
+pub use jobbers_terms::values::{duration, text};

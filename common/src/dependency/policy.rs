@@ -20,7 +20,7 @@ pub enum DependencyPolicy {
     RunOnError,
 }
 
-stored_as_number!(DependencyPolicy);
+jobbers_terms::stored_as_number!(DependencyPolicy);
 
 impl DependencyPolicy {
     /// All of them. A policy's place here is its stored number and never changes.

@@ -36,7 +36,7 @@ pub enum OnTimeout {
     Run,
 }
 
-stored_as_number!(OnTimeout);
+jobbers_terms::stored_as_number!(OnTimeout);
 
 impl OnTimeout {
     /// All of them. A rule's place here is its stored number and never changes.
@@ -124,7 +124,7 @@ pub enum SignalState {
     Unneeded,
 }
 
-stored_as_number!(SignalState);
+jobbers_terms::stored_as_number!(SignalState);
 
 impl SignalState {
     /// All of them. A state's place here is its stored number and never changes.

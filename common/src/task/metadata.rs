@@ -2,10 +2,9 @@
 
 use std::ops::Not;
 
+use jobbers_terms::task::label::Labels;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::task::label::Labels;
 
 /// The metadata of a task. An engine stores it in one piece, so a further field needs no change of an engine or a store.
 ///

@@ -27,7 +27,7 @@ pub enum RunState {
     Cancelled,
 }
 
-stored_as_number!(RunState);
+jobbers_terms::stored_as_number!(RunState);
 
 impl RunState {
     /// All of them. A state's place here is its stored number and never changes.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use jobbers_common::{
+use jobbers_terms::{
     lifecycle::Status,
     limits::MAX_ERROR_KINDS,
     name::{QueueName, TaskName},
@@ -343,7 +343,7 @@ fn is_similar(word: &str, known: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::policy::{DeadLetter, OnShutdown, OnStall, error_kind::ErrorKind};
+    use jobbers_terms::policy::{DeadLetter, OnShutdown, OnStall, error_kind::ErrorKind};
     use quote::quote;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! The attributes of a declared schedule, and their expansion.
 
-use jobbers_common::schedule::{Slots, Timing};
+use jobbers_terms::schedule::{Slots, Timing};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr, Result};

@@ -1,6 +1,6 @@
 //! What the submissions of a task say unless they say otherwise: its queue, priority, labels and concurrency key.
 
-use jobbers_common::{
+use jobbers_terms::{
     name::QueueName,
     task::{Priority, label::Label},
 };

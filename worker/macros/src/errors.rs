@@ -1,6 +1,6 @@
 //! The errors that `retry_on`, `fatal_on` and `fatal_if` name: words, types and a function.
 
-use jobbers_common::policy::error_kind::ErrorKind;
+use jobbers_terms::policy::error_kind::ErrorKind;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Error, Expr, ExprPath, LitStr, Result, Type, TypePath, spanned::Spanned};

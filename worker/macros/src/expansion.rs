@@ -1,6 +1,6 @@
 //! The code that replaces the function.
 
-use jobbers_common::{
+use jobbers_terms::{
     name::TaskName,
     policy::{PolicyOverrides, TaskPolicy, error_kind::ErrorKind},
 };

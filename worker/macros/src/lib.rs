@@ -1,6 +1,6 @@
 //! `#[task]`: turns a function into a task that workers find and clients submit.
 //!
-//! It checks the attributes while the program is compiled: names, durations and bounds are those of `jobbers_common`,
+//! It checks the attributes while the program is compiled: names, durations and bounds are those of `jobbers_terms`,
 //! so the macro, the HTTP API and the stores agree. It decides nothing about running a task; the expansion is a
 //! `jobbers_worker::TaskFn`, which is where to read on.
 //!

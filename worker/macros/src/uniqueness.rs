@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobbers_common::{
+use jobbers_terms::{
     lifecycle::Status,
     task::unique::{OnDuplicate, Unique, UniqueError, UniqueKey},
 };

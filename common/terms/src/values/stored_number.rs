@@ -1,6 +1,7 @@
 //! The numbers by which stores keep the values of an enum.
 
 /// Gives an enum the number of each value: its place in the enum and in `ALL`, which must agree.
+#[macro_export]
 macro_rules! stored_as_number {
     ($name:ident) => {
         impl $name {

@@ -1,7 +1,8 @@
 //! Texts that people write without a bound, and stores keep within one.
 
 /// The text, or as much of its beginning as fits in `most` bytes together with a `…`, cut at a character.
-pub(crate) fn cut(mut text: String, most: usize) -> String {
+#[must_use]
+pub fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let mut end = most.saturating_sub('…'.len_utf8());
         while !text.is_char_boundary(end) {
@@ -14,7 +15,8 @@ pub(crate) fn cut(mut text: String, most: usize) -> String {
 }
 
 /// What an error shows of a text that was not understood: its beginning.
-pub(crate) fn beginning(text: &str) -> String {
+#[must_use]
+pub fn beginning(text: &str) -> String {
     cut(text.chars().take(40).collect(), 40)
 }
 

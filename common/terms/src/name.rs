@@ -159,7 +159,7 @@ name!(
     "schedule name"
 );
 name!(
-    /// A namespace of tasks with a revision counter of its own ([`crate::engine::boards::task`]).
+    /// A namespace of tasks with a revision counter of its own.
     BoardName,
     "board name"
 );
@@ -179,7 +179,7 @@ name!(
     "node name"
 );
 name!(
-    /// A signal from outside ([`crate::dependency::signal`]), among those of its task.
+    /// A signal from outside, among those of its task.
     SignalName,
     "signal name"
 );
@@ -189,12 +189,12 @@ name!(
     "label name"
 );
 name!(
-    /// An access key ([`crate::access`]). Its text contains it.
+    /// An access key. Its text contains it.
     KeyId,
     "key id"
 );
 name!(
-    /// A change that is logged ([`crate::audit_log`]): a ULID.
+    /// A change that is logged: a ULID.
     ChangeId,
     "change id"
 );

@@ -154,7 +154,7 @@ impl Move {
     const COUNT: usize = Self::Depend as usize + 1;
 }
 
-stored_as_number!(Status);
+crate::stored_as_number!(Status);
 
 impl Status {
     /// Every status, in the order of the lifecycle. A status's place here is its stored number and never changes.

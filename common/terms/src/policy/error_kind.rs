@@ -2,7 +2,7 @@
 //! `App\\Exceptions\\NotFound`, `com.acme.Job$Inner`.
 //!
 //! A policy lists kinds to retry or to give up on; dead letters are grouped by them. This says nothing about how an
-//! attempt ended: that is [`crate::task::FailureKind`], whose names may stand in the same lists.
+//! attempt ended: that is `FailureKind` of `jobbers-common`, whose names may stand in the same lists.
 
 use std::{borrow::Cow, fmt};
 
