@@ -29,7 +29,8 @@ impl OpenOptions {
     }
 }
 
-/// Logs which store the process uses: programs that were started in two folders have two SQLite files.
+/// Logs which store the process uses: programs that were started in two folders have two SQLite files. `is_new` is what
+/// the store's own transaction returned, so that only one of several processes logs that it created the store.
 pub(crate) fn announce(store: &str, is_new: bool) {
     if is_new {
         tracing::info!(store, "created the store");

@@ -27,22 +27,25 @@ impl Schema {
         Ok(mark == self.application_id || mark == 0 && is_empty)
     }
 
-    /// Brings the schema to the version this program reads and writes. Two processes may call it at once.
+    /// Brings the schema to the version this program reads and writes. Returns whether the file was empty. Of several
+    /// processes that call it at once, only one creates the schema.
     ///
     /// # Errors
     /// [`ErrorKind::Newer`]; those of SQLite.
-    pub fn migrate(&self, conn: &Connection) -> Result<()> {
+    pub fn migrate(&self, conn: &Connection) -> Result<bool> {
         if self.version(conn)? == self.migrations.len() {
-            return Ok(());
+            return Ok(false);
         }
         let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
         // Read the version again, now that no other process can write: another one may have been faster.
-        for (number, migration) in (1_i64..).zip(self.migrations).skip(self.version(conn)?) {
+        let found = self.version(conn)?;
+        for (number, migration) in (1_i64..).zip(self.migrations).skip(found) {
             conn.execute_batch(migration)?;
             conn.pragma_update(None, "user_version", number)?;
         }
         conn.pragma_update(None, "application_id", self.application_id)?;
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok(found == 0)
     }
 
     /// The version of the schema; 0 if the file is empty.

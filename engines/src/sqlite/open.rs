@@ -15,7 +15,7 @@ use super::{
     store::{
         address::{Address, Place},
         clock::StoreClock,
-        connection::{self, CUT_WITHIN},
+        connection::{self, CUT_WITHIN, Writing},
         damage::Damage,
         error::OrStore,
         heartbeats::Heartbeats,
@@ -45,10 +45,9 @@ impl SqliteEngine {
 
     fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
         let address = Address::parse(url)?;
-        let is_new = address.path().is_none_or(|path| !path.exists());
         let reserve =
             address.path().map(|path| Reserve::of(&without_links(path), address.reserve_bytes)).unwrap_or_default();
-        let mut conn = loop {
+        let Writing { mut conn, is_new } = loop {
             let open = if options.must_exist { connection::open_existing } else { connection::open_writer };
             match open(&address) {
                 // Opening writes too: the index of the log, a migration.

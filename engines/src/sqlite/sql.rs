@@ -123,7 +123,7 @@ mod tests {
     fn store() -> Connection {
         let address =
             Address { place: Place::Memory, synchronous: Synchronous::Full, max_bytes: None, reserve_bytes: None };
-        connection::open_writer(&address).unwrap()
+        connection::open_writer(&address).unwrap().conn
     }
 
     /// SQLite's plan for a statement, one line per stage.

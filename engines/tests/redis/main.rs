@@ -12,6 +12,8 @@ use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_law::conformance::{self, Fixture};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
+#[path = "../shared/announcements.rs"]
+mod announcements;
 mod awaiting;
 mod boards;
 mod bounds;

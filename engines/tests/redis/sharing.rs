@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
 use jobbers_common::{
     engine::PutMode,
     name::RoleName,
@@ -17,7 +18,10 @@ use jobbers_test_support::{
     wait::until,
 };
 
-use super::connect;
+use super::{
+    announcements::{self, created_and_opened},
+    connect,
+};
 
 const LONG: Duration = Duration::from_secs(30);
 /// Far below the second after which a waiting worker looks again by itself.
@@ -53,6 +57,16 @@ async fn sleep_as(f: &Fixture, name: &'static str) -> tokio::task::JoinHandle<Du
         engine.wait(&worker(name), LONG).await;
         start.elapsed()
     })
+}
+
+#[tokio::test]
+async fn of_many_who_create_a_store_at_once_one_says_so() {
+    announcements::record();
+    let server = RedisServer::start(RedisOptions::default());
+    let url = server.url();
+    let _engines = join_all((0..8).map(|_| connect(&url))).await;
+    let address = url.trim_start_matches("redis://");
+    assert_eq!(created_and_opened(address), (1, 7), "{address}");
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ use jobbers_common::time::{Clock, ManualClock, Timestamp};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 use jobbers_law::conformance::{self, Fixture, boards::BoardFixture};
 
+#[path = "../shared/announcements.rs"]
+mod announcements;
 mod at_rest;
 mod boards;
 mod bounds;

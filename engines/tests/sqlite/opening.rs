@@ -19,10 +19,19 @@ use jobbers_law::conformance::{Fixture, failure, id, task};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{START, manual, url};
+use super::{
+    START,
+    announcements::{self, created_and_opened},
+    manual, url,
+};
 
 fn store_in(folder: &TempDir) -> PathBuf {
     folder.path().join("store.db")
+}
+
+/// The part of its address that log lines and no other store have.
+fn shown(folder: &TempDir) -> String {
+    store_in(folder).display().to_string()
 }
 
 async fn open_file(path: &Path) -> Result<SqliteEngine, Error> {
@@ -48,10 +57,12 @@ async fn what_is_stored_is_there_after_opening_again() {
 
 #[tokio::test]
 async fn a_file_without_a_schema_is_given_one() {
+    announcements::record();
     let folder = tempfile::tempdir().unwrap();
     fs::write(store_in(&folder), b"").unwrap();
     let engine = open_file(&store_in(&folder)).await.unwrap();
     assert_eq!(*engine.config().await.unwrap(), Config::initial());
+    assert_eq!(created_and_opened(&shown(&folder)), (1, 0));
 }
 
 #[tokio::test]
@@ -135,13 +146,15 @@ async fn a_path_that_makes_no_sense_is_said_to_make_none() {
 }
 
 #[tokio::test]
-async fn many_who_create_a_store_at_once_all_get_it() {
+async fn many_who_create_a_store_at_once_all_get_it_and_one_says_so() {
+    announcements::record();
     let folder = tempfile::tempdir().unwrap();
     let path = store_in(&folder);
     let engines = join_all((0..8).map(|_| open_file(&path))).await;
     for (n, engine) in engines.into_iter().enumerate() {
         submit(&engine.unwrap(), &[&format!("t{n}")]).await.unwrap();
     }
+    assert_eq!(created_and_opened(&shown(&folder)), (1, 7));
 }
 
 /// The store the child processes of the test below create.

@@ -25,8 +25,15 @@ const FEWEST_CHECKPOINT_PAGES: u64 = 100;
 /// How long cutting the log waits for readers of the log.
 pub(crate) const CUT_WITHIN: Duration = Duration::from_millis(500);
 
+/// The connection that writes.
+pub(crate) struct Writing {
+    pub(crate) conn: Connection,
+    /// Whether this connection created the store.
+    pub(crate) is_new: bool,
+}
+
 /// Opens the connection that writes; creates or migrates the store where needed.
-pub(crate) fn open_writer(address: &Address) -> Result<Connection> {
+pub(crate) fn open_writer(address: &Address) -> Result<Writing> {
     let path = address.path().unwrap_or(Path::new(":memory:"));
     address.path().map_or(Ok(()), check_not_emptied).or_store()?;
     make_ready(prepared(SETTINGS.open(path, OpenFlags::SQLITE_OPEN_CREATE))?, address)
@@ -37,7 +44,7 @@ pub(crate) fn open_writer(address: &Address) -> Result<Connection> {
 ///
 /// # Errors
 /// [`Error::Config`] if no store exists.
-pub(crate) fn open_existing(address: &Address) -> Result<Connection> {
+pub(crate) fn open_existing(address: &Address) -> Result<Writing> {
     let Place::File(path) = &address.place else {
         let why = "a store in memory is new, empty and private: name the one to examine with --engine-url";
         return Err(Error::Config(why.to_owned()));
@@ -56,7 +63,7 @@ pub(crate) fn open_existing(address: &Address) -> Result<Connection> {
     make_ready(conn, address)
 }
 
-fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
+fn make_ready(conn: Connection, address: &Address) -> Result<Writing> {
     if !SCHEMA.is_ours(&conn).or_store()? {
         return Err(Error::Config(format!(
             "{} is a SQLite database of another program; name another file",
@@ -71,13 +78,12 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
     set(&conn, "foreign_keys", false)?;
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES.cast_signed())?;
-    let is_new = is_empty(&conn).or_store()?;
-    SCHEMA.migrate(&conn).or_store()?;
+    let is_new = SCHEMA.migrate(&conn).or_store()?;
     if is_new && matches!(address.place, Place::File(_)) {
         // From its first moment the file itself is a store, and not only its log.
         cut_log(&conn, CUT_WITHIN).or_store()?;
     }
-    Ok(conn)
+    Ok(Writing { conn, is_new })
 }
 
 /// Copies the log into the database as soon as it has this many bytes, if that is earlier than usual.
