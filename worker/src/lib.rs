@@ -174,6 +174,7 @@ pub mod macro_support {
                 AnswerError,
                 listed::{InCarrier, InPlainError, ListedError, ListedErrors, Probe, holds},
             },
+            extractor::OfAttempt,
             registry::{Listed, any_task},
         },
     };

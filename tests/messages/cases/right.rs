@@ -4,7 +4,7 @@
 #![warn(clippy::pedantic)]
 
 use jobbers_worker::{
-    AttemptFailure, Start, SubmitError,
+    AttemptFailure, Fence, Labels, Start, SubmitError,
     canvas::{ResultOf, ResultsOf, chain, group, join, map},
     prelude::*,
 };
@@ -40,8 +40,8 @@ fn pause(attempt: u32, _failure: &AttemptFailure) -> Duration {
     queue = "cards", priority = 7, labels = ["team=billing"], concurrency_key = "customer", unique_by = "customer",
     fatal_if = is_declined, fatal_on = [std::io::Error, "spam"], backoff = pause, timeout = "5m",
 )]
-async fn charge(job: Job, ctx: Context, limit: State<u64>) -> Result<u64, Refusal> {
-    let _ = (job.customer, ctx.attempt());
+async fn charge(job: Job, labels: Labels, ctx: Context, fence: Fence, limit: State<u64>) -> Result<u64, Refusal> {
+    let _ = (job.customer, ctx.attempt(), labels, fence);
     if *limit == 0 { Err(Refusal::Declined) } else { Ok(*limit) }
 }
 

@@ -57,6 +57,16 @@ async fn two_contexts(_first: Context, _second: Context) -> Result<(), TaskError
 }
 
 #[task]
+async fn borrowed_labels(_labels: &jobbers_worker::Labels) -> Result<(), TaskError> {
+    Ok(())
+}
+
+#[task]
+async fn two_fences(_first: jobbers_worker::Fence, _second: jobbers_worker::Fence) -> Result<(), TaskError> {
+    Ok(())
+}
+
+#[task]
 async fn no_result() {}
 
 #[task]

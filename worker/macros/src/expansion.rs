@@ -175,32 +175,35 @@ fn write_call(attributes: &Attributes, shape: &Shape<'_>, plain: &Ident) -> Toke
     let argument = |(nth, argument): (usize, &Argument<'_>)| match argument {
         Argument::Context => quote!(context),
         Argument::Job => quote!(job),
-        Argument::State(_) => {
-            let state = format_ident!("state_{nth}");
-            quote!(#state)
+        Argument::State(_) | Argument::OfAttempt(..) => {
+            let taken = format_ident!("taken_{nth}");
+            quote!(#taken)
         }
     };
-    let state = |(nth, argument): (usize, &Argument<'_>)| match argument {
-        Argument::State(ty) => {
-            let state = format_ident!("state_{nth}");
-            Some(quote!(let #state = <#ty>::of(&context)?;))
+    let take = |(nth, argument): (usize, &Argument<'_>)| {
+        let taken = format_ident!("taken_{nth}");
+        match argument {
+            Argument::State(ty) => Some(quote!(let #taken = <#ty>::of(&context)?;)),
+            Argument::OfAttempt(_, ty) => {
+                Some(quote!(let #taken = <#ty as ::jobbers_worker::macro_support::OfAttempt>::of(&context);))
+            }
+            Argument::Context | Argument::Job => None,
         }
-        Argument::Context | Argument::Job => None,
     };
-    let states = shape.arguments.iter().enumerate().filter_map(state);
+    let taken: Vec<_> = shape.arguments.iter().enumerate().filter_map(take).collect();
     let arguments = shape.arguments.iter().enumerate().map(argument);
     let call = quote!(#plain(#(#arguments),*));
     if attributes.blocking {
         quote!(::jobbers_worker::TaskCall::Blocking(|context, job| {
             let _ = (&context, &job);
-            #(#states)*
+            #(#taken)*
             ::core::result::Result::map_err(#call, #convert)
         }))
     } else {
         quote!(::jobbers_worker::TaskCall::Async(|context, job| {
             let _ = (&context, &job);
             ::std::boxed::Box::pin(async move {
-                #(#states)*
+                #(#taken)*
                 let answer: ::core::result::Result<_, ::jobbers_worker::TaskError> =
                     ::core::result::Result::map_err(#call.await, #convert);
                 answer
@@ -213,7 +216,7 @@ fn write_call(attributes: &Attributes, shape: &Shape<'_>, plain: &Ident) -> Toke
 fn needs(shape: &Shape<'_>) -> Option<TokenStream> {
     let state = |argument: &Argument<'_>| match argument {
         Argument::State(ty) => Some(quote!(<#ty>::needed())),
-        Argument::Context | Argument::Job => None,
+        Argument::Context | Argument::OfAttempt(..) | Argument::Job => None,
     };
     let needed: Vec<_> = shape.arguments.iter().filter_map(state).collect();
     (!needed.is_empty()).then(|| quote!(.needing(|| ::std::vec![#(#needed),*])))

@@ -26,8 +26,8 @@ mod uniqueness;
 ///
 /// The function becomes a `static` of the same name, a `TaskFn<Resize, Resized>`: `resize.delay(&client, job)` submits
 /// it, `resize.call(ctx, job)` runs the plain function. Arguments may be left out, and be in any order: one whose type is called
-/// `Context` is the context, `State<T>` is a value that the program gave to `Worker::state`, and the other one is the
-/// parameters. A worker without such a value does not start. The answer is a `Result`; its error may be anything that turns into a `TaskError`.
+/// `Context` is the context, `State<T>` is a value that the program gave to `Worker::state`, `Labels` and `Fence` are the labels of
+/// its submission and the number of its claim, and the other one is the parameters. A worker without such a value does not start. The answer is a `Result`; its error may be anything that turns into a `TaskError`.
 ///
 /// | attribute | default | |
 /// |---|---|---|

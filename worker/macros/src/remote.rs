@@ -83,8 +83,7 @@ pub(crate) fn shape(function: &ItemFn) -> Result<Shape<'_>> {
     match other.and_then(|place| function.sig.inputs.iter().nth(place)) {
         None => Ok(shape),
         Some(argument) => {
-            let problem =
-                "a `remote` task has only its parameters here: its `Context` and `State<…>` are where its body is";
+            let problem = "a `remote` task has only its parameters here: its `Context`, `State<…>`, `Labels` and `Fence` are where its body is";
             Err(Error::new_spanned(argument, problem))
         }
     }

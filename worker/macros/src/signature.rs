@@ -22,9 +22,14 @@ pub(crate) enum Argument<'a> {
     Context,
     /// `State<T>`, with its type as it is written.
     State(&'a Type),
+    /// `Labels` or `Fence`: its name, and its type as it is written.
+    OfAttempt(&'static str, &'a Type),
     /// The parameters.
     Job,
 }
+
+/// What an attempt gives besides its context, with how it is written.
+const OF_ATTEMPT: [(&str, &str); 2] = [("Labels", "labels: Labels"), ("Fence", "fence: Fence")];
 
 /// Reads a function's shape.
 ///
@@ -55,6 +60,13 @@ pub(crate) fn read(function: &ItemFn, blocking: bool) -> Result<Shape<'_>> {
     Ok(Shape { arguments, job, output, error })
 }
 
+impl Argument<'_> {
+    /// Whether it is of an attempt, by this name.
+    fn is(&self, name: &str) -> bool {
+        matches!(self, Self::OfAttempt(own, _) if *own == name)
+    }
+}
+
 fn arguments(function: &ItemFn) -> Result<(Vec<Argument<'_>>, Option<&Type>)> {
     let (mut arguments, mut job) = (Vec::new(), None);
     for argument in &function.sig.inputs {
@@ -64,11 +76,14 @@ fn arguments(function: &ItemFn) -> Result<(Vec<Argument<'_>>, Option<&Type>)> {
             }
             FnArg::Typed(PatType { ty, .. }) => arguments.push(match argument_of(ty)? {
                 Argument::Job if job.replace(&**ty).is_some() => {
-                    let problem = "a task takes one value of parameters, besides a `Context` and `State<…>`: put them in a struct";
+                    let problem = "a task takes one value of parameters, besides `Context`, `State<…>`, `Labels` and `Fence`: put them in a struct";
                     return Err(Error::new_spanned(argument, problem));
                 }
                 Argument::Context if arguments.iter().any(|known| matches!(known, Argument::Context)) => {
                     return Err(Error::new_spanned(argument, "a task takes one `Context`"));
+                }
+                Argument::OfAttempt(name, _) if arguments.iter().any(|known| known.is(name)) => {
+                    return Err(Error::new_spanned(argument, format!("a task takes one `{name}`")));
                 }
                 argument => argument,
             }),
@@ -81,6 +96,9 @@ fn argument_of(ty: &Type) -> Result<Argument<'_>> {
     match ty {
         Type::Reference(reference) if is_context(&reference.elem) => {
             Err(Error::new_spanned(ty, "a task takes its `Context` by value: write `ctx: Context`"))
+        }
+        Type::Reference(reference) if let Some((name, written)) = of_attempt(&reference.elem) => {
+            Err(Error::new_spanned(ty, format!("a task takes its `{name}` by value: write `{written}`")))
         }
         Type::Reference(reference) => {
             let owned = match &*reference.elem {
@@ -98,6 +116,7 @@ fn argument_of(ty: &Type) -> Result<Argument<'_>> {
         }
         ty if is_context(ty) => Ok(Argument::Context),
         ty if is_state(ty) => Ok(Argument::State(ty)),
+        ty if let Some((name, _)) = of_attempt(ty) => Ok(Argument::OfAttempt(name, ty)),
         ty if has_lifetime(ty) => Err(Error::new_spanned(
             ty,
             "the parameters of a task are owned, because they are read from its payload: use a type without a lifetime",
@@ -120,6 +139,12 @@ fn is_state(ty: &Type) -> bool {
             && matches!(&segment.arguments, PathArguments::AngleBracketed(types) if types.args.len() == 1)
     };
     last_segment(ty).is_some_and(is_it)
+}
+
+/// `Labels` or `Fence`, without types of its own: its name, and how the argument is written.
+fn of_attempt(ty: &Type) -> Option<(&'static str, &'static str)> {
+    let segment = last_segment(ty).filter(|segment| segment.arguments.is_none())?;
+    OF_ATTEMPT.into_iter().find(|(name, _)| segment.ident == name)
 }
 
 /// Whether a type has a lifetime other than `'static` among its arguments.
@@ -228,6 +253,22 @@ mod tests {
     }
 
     #[test]
+    fn labels_and_the_fence_may_be_anywhere_among_the_arguments() {
+        let function = parse_quote!(
+            async fn f(labels: Labels, job: Labels<u8>, fence: jobbers_worker::Fence) -> Result<(), TaskError> {}
+        );
+        let shape = read(&function, false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert!(
+            matches!(
+                shape.arguments[..],
+                [Argument::OfAttempt("Labels", _), Argument::Job, Argument::OfAttempt("Fence", _)]
+            ),
+            "{:?}",
+            shape.arguments
+        );
+    }
+
+    #[test]
     fn what_is_no_task_is_told_why() {
         for (function, blocking, part) in [
             (
@@ -315,6 +356,20 @@ mod tests {
                 ),
                 false,
                 "one `Context`",
+            ),
+            (
+                parse_quote!(
+                    async fn f(labels: &Labels, a: A) -> Result<(), TaskError> {}
+                ),
+                false,
+                "write `labels: Labels`",
+            ),
+            (
+                parse_quote!(
+                    async fn f(a: Fence, labels: Labels, b: Fence) -> Result<(), TaskError> {}
+                ),
+                false,
+                "one `Fence`",
             ),
             (
                 parse_quote!(

@@ -2,6 +2,8 @@
 
 use std::{ops::Deref, sync::Arc};
 
+use jobbers_common::task::{Fence, label::Labels};
+
 use crate::{
     attempts::state::NeededState,
     tasks::{context::Context, error::TaskError},
@@ -60,5 +62,28 @@ impl<T: Send + Sync + 'static> State<T> {
     #[must_use]
     pub fn needed() -> NeededState {
         NeededState::of::<T>()
+    }
+}
+
+/// An argument that `#[task]` recognises by its name and takes from the attempt.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the type of this name in `jobbers_worker`",
+    label = "a task that takes `Labels` or `Fence` gets them from its attempt",
+    note = "import `jobbers_worker::Labels` or `jobbers_worker::Fence`; parameters of your own have another name"
+)]
+pub trait OfAttempt {
+    /// Reads it from an attempt.
+    fn of(context: &Context) -> Self;
+}
+
+impl OfAttempt for Labels {
+    fn of(context: &Context) -> Self {
+        context.labels().clone()
+    }
+}
+
+impl OfAttempt for Fence {
+    fn of(context: &Context) -> Self {
+        context.fence()
     }
 }

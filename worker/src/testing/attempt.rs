@@ -6,7 +6,7 @@ use jobbers_common::{
     limits::DEFAULT_LEASE,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    task::{ClaimedTask, Priority, label::Label},
+    task::{ClaimedTask, Fence, Priority, label::Label},
     time::Timestamp,
 };
 use serde::Serialize;
@@ -78,6 +78,12 @@ impl<P: Encode, R: Send> TestAttempt<P, R> {
     /// How many workers vanished while they ran the task.
     pub const fn crashes(mut self, crashes: u32) -> Self {
         self.task.crashes = crashes;
+        self
+    }
+
+    /// The number of its claim.
+    pub const fn fence(mut self, fence: Fence) -> Self {
+        self.task.fence = fence;
         self
     }
 

@@ -12,7 +12,7 @@ use jobbers_common::{
     submission::template::TaskTemplate,
 };
 use jobbers_worker::{
-    Priority, SubmitError,
+    Fence, Labels, Priority, SubmitError,
     prelude::*,
     testing::{Faults, LEASE, TestAttempt, TestBench, TestError},
 };
@@ -262,6 +262,34 @@ async fn all_of_it(ctx: Context, effects: State<Effects>, order: Order) -> Resul
         order.customer,
         ctx.parameters().decode::<Order>().unwrap().customer,
     ])
+}
+
+#[task(unlisted)]
+async fn labelled(fence: Fence, word: String, labels: Labels, ctx: Context) -> Result<(String, u64, bool), TaskError> {
+    let all: Vec<_> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Ok((format!("{word} {}", all.join(" ")), fence.0, fence == ctx.fence() && &labels == ctx.labels()))
+}
+
+#[task(unlisted, blocking)]
+fn labelled_blocking(labels: Labels, fence: Fence) -> Result<(usize, u64), TaskError> {
+    Ok((labels.iter().count(), fence.0))
+}
+
+#[tokio::test]
+async fn a_task_takes_its_labels_and_its_fence_as_arguments() {
+    let bench = TestBench::builder().task(&labelled).task(&labelled_blocking).build().await.unwrap();
+    let submission = labelled.with("hello".to_owned()).label("tenant", "acme").label("team", "shop");
+    let id = submission.submit(bench.client()).await.unwrap().id;
+    bench.drain().await.unwrap();
+    let (words, fence, is_context_s) = bench.result::<(String, u64, bool)>(&id).await.unwrap();
+    assert_eq!((words.as_str(), is_context_s), ("hello team=shop tenant=acme", true));
+    let id = labelled_blocking.with(NoParameters).label("tenant", "acme").submit(bench.client()).await.unwrap().id;
+    bench.drain().await.unwrap();
+    let (labels, next_fence) = bench.result::<(usize, u64)>(&id).await.unwrap();
+    assert!(labels == 1 && next_fence > fence, "{labels} {fence} {next_fence}");
+
+    let attempt = TestAttempt::of(&labelled).label("tenant", "acme").fence(Fence(7));
+    assert_eq!(attempt.run("alone".to_owned()).await.unwrap(), ("alone tenant=acme".to_owned(), 7, true));
 }
 
 #[tokio::test]
