@@ -95,7 +95,10 @@ pub use self::{
     canvas::remote::RemoteTask,
     client::{Client, Flow, Handle, PendingResult, ResultError, RunHandle, Submission, SubmitError},
     config::Config,
-    execution::{hooks::Hooks, layer::Layer},
+    execution::{
+        hooks::Hooks,
+        layer::{Layer, layer_fn},
+    },
     payload::{
         codec::{Codec, CodecError, CodecProblem, Codecs, ContentKind},
         encoding::{Decode, Encode, NoParameters, Raw},

@@ -132,8 +132,8 @@ impl Worker {
     }
 
     /// Runs a [`Layer`] around every attempt, inside the layers that were added before. [`Start`](crate::Start) has what most
-    /// layers need: `before`, `after` and `instrument`. A closure names the types of its arguments, `|ctx: &Context, attempt: Start|`:
-    /// otherwise the compiler calls it "not general enough".
+    /// layers need: `before`, `after` and `instrument`. A closure is passed by [`layer_fn`](crate::layer_fn), or names the types of
+    /// its arguments, `|ctx: &Context, attempt: Start|`: otherwise the compiler calls it "not general enough".
     ///
     /// ```
     /// use jobbers_worker::{Start, prelude::*};

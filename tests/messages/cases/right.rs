@@ -6,6 +6,7 @@
 use jobbers_worker::{
     AttemptFailure, Fence, Labels, Start, SubmitError,
     canvas::{ResultOf, ResultsOf, chain, group, join, map},
+    layer_fn,
     prelude::*,
 };
 
@@ -102,5 +103,10 @@ fn layer(_ctx: &Context, attempt: Start) -> Start {
 
 pub(crate) fn main() {
     let _ = submit;
-    let _ = || Worker::from_env().layer(layer).layer(|_: &Context, attempt: Start| attempt);
+    let _ = || {
+        Worker::from_env()
+            .layer(layer)
+            .layer(|_: &Context, attempt: Start| attempt)
+            .layer(layer_fn(|_, attempt| attempt))
+    };
 }

@@ -53,6 +53,22 @@ impl<F: Fn(&Context, Start) -> Start + Send + Sync + 'static> Layer for F {
     }
 }
 
+/// A closure as a layer. The compiler infers the types of its arguments here, which it does not where any [`Layer`] is taken.
+///
+/// ```
+/// use jobbers_worker::{layer_fn, prelude::*};
+///
+/// # fn example() -> Worker {
+/// Worker::from_env().layer(layer_fn(|ctx, attempt| {
+///     println!("{} begins", ctx.id());
+///     attempt
+/// }))
+/// # }
+/// ```
+pub fn layer_fn(layer: impl Fn(&Context, Start) -> Start + Send + Sync + 'static) -> impl Layer {
+    layer
+}
+
 /// The layers of a worker, the outermost one first.
 #[derive(Clone, Default)]
 pub(crate) struct Layers(Vec<Arc<dyn Layer>>);

@@ -7,7 +7,7 @@ use std::sync::{
 
 use jobbers_common::lifecycle::Status;
 use jobbers_process::shutdown::Shutdown;
-use jobbers_worker::{FailureKind, Start, WorkerError, prelude::*, testing::TestBench};
+use jobbers_worker::{FailureKind, Start, WorkerError, layer_fn, prelude::*, testing::TestBench};
 use parking_lot::Mutex;
 
 use crate::bench::{Bench, json};
@@ -71,6 +71,20 @@ async fn layers_run_around_every_attempt_the_first_one_outermost() {
             assert_eq!(std::mem::take(&mut *log.lock()), expected);
         }
     }
+}
+
+#[tokio::test]
+async fn a_closure_without_types_is_a_layer() {
+    let (log, seen) = (Log::default(), Log::default());
+    let noting = Arc::clone(&seen);
+    let layer = layer_fn(move |ctx, attempt| {
+        note(&noting, ctx.name().as_str());
+        attempt.after(|_| Err(TaskError::fatal("by the closure")))
+    });
+    let bench = TestBench::builder().state(Arc::clone(&log)).task(&wrapped).layer(layer).build().await.unwrap();
+    wrapped.delay(bench.client(), false).await.unwrap();
+    assert_eq!(bench.drain().await.unwrap().failed, 1);
+    assert_eq!((&**seen.lock(), &**log.lock()), (&["wrapped".to_owned()][..], &["runs".to_owned()][..]));
 }
 
 #[tokio::test]
