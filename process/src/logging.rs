@@ -11,7 +11,14 @@ pub mod panics;
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::{fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::Subscriber;
+use tracing_subscriber::{
+    Layer,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt,
+    registry::LookupSpan,
+    util::SubscriberInitExt,
+};
 
 pub use self::notice::{LogFormat, is_json, say};
 
@@ -72,17 +79,45 @@ pub fn init(args: &LogArgs) -> Result<(), String> {
     #[cfg(feature = "metrics")]
     let registry = registry.with(crate::telemetry::traces::sdk::layer()).with(crate::telemetry::logs::layer());
     let colours = io::stderr().is_terminal();
-    let to_stderr = fmt::layer().with_writer(io::stderr).with_ansi(false);
-    let done = match args.log_format {
+    let to_stderr = match args.log_format {
         #[cfg(feature = "cli")]
-        LogFormat::Json => registry.with(to_stderr.json().event_format(lines::json::Json::default())).try_init(),
-        _ => registry.with(to_stderr.event_format(lines::Text::new(colours))).try_init(),
+        LogFormat::Json => json_layer(io::stderr),
+        _ => lines_of_text(io::stderr, colours),
     };
-    match done {
+    match registry.with(to_stderr).try_init() {
         Ok(()) => panics::log_all(),
         Err(_) => tracing::debug!("logging was started before"),
     }
     Ok(())
+}
+
+/// Lines for people, as [`init`] writes them, for a program that builds its own subscriber. Without colours.
+#[must_use]
+pub fn text_layer<S, W>(writer: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    lines_of_text(writer, false)
+}
+
+fn lines_of_text<S, W>(writer: W, has_colours: bool) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    fmt::layer().with_writer(writer).with_ansi(false).event_format(lines::Text::new(has_colours)).boxed()
+}
+
+/// JSON objects, one a line, as [`init`] writes them, for a program that builds its own subscriber.
+#[cfg(feature = "cli")]
+#[must_use]
+pub fn json_layer<S, W>(writer: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    fmt::layer().with_writer(writer).with_ansi(false).json().event_format(lines::json::Json::default()).boxed()
 }
 
 #[cfg(test)]

@@ -161,6 +161,27 @@ pub mod queues {
     };
 }
 
+/// The worker's log lines as layers for a program's own `tracing` subscriber. Each line that is written while a task function
+/// runs ends with the task's id and name, its attempt and its trace; as JSON, it has them as the member `task`. `json_layer` is
+/// there with the feature `cli`.
+///
+/// ```no_run
+/// use jobbers_worker::{logging, prelude::*};
+/// use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
+///
+/// #[tokio::main]
+/// async fn main() -> ExitCode {
+///     // Beside the program's own layers and its filter.
+///     tracing_subscriber::registry().with(logging::text_layer(std::io::stderr)).init();
+///     Worker::from_env().run().await
+/// }
+/// ```
+pub mod logging {
+    #[cfg(feature = "cli")]
+    pub use jobbers_process::logging::json_layer;
+    pub use jobbers_process::logging::text_layer;
+}
+
 /// What `#[task]` expands to. Not for direct use.
 #[doc(hidden)]
 pub mod macro_support {

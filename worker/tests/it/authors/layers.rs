@@ -7,8 +7,9 @@ use std::sync::{
 
 use jobbers_common::lifecycle::Status;
 use jobbers_process::shutdown::Shutdown;
-use jobbers_worker::{FailureKind, Start, WorkerError, layer_fn, prelude::*, testing::TestBench};
+use jobbers_worker::{FailureKind, Start, WorkerError, layer_fn, logging, prelude::*, testing::TestBench};
 use parking_lot::Mutex;
+use tracing_subscriber::layer::SubscriberExt;
 
 use crate::bench::{Bench, json};
 
@@ -71,6 +72,38 @@ async fn layers_run_around_every_attempt_the_first_one_outermost() {
             assert_eq!(std::mem::take(&mut *log.lock()), expected);
         }
     }
+}
+
+#[task(unlisted)]
+async fn logs_a_line() -> Result<(), TaskError> {
+    tracing::info!("inside");
+    Ok(())
+}
+
+#[tokio::test]
+async fn lines_of_a_program_s_own_subscriber_carry_the_attempt() {
+    let (text, json) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let writer = |file: &tempfile::NamedTempFile| Arc::new(file.reopen().unwrap());
+    let subscriber = tracing_subscriber::registry()
+        .with(logging::text_layer(writer(&text)))
+        .with(logging::json_layer(writer(&json)));
+    let _installed = tracing::subscriber::set_default(subscriber);
+    let bench = TestBench::builder().task(&logs_a_line).build().await.unwrap();
+    logs_a_line.with(NoParameters).id("a").submit(bench.client()).await.unwrap();
+    assert_eq!(bench.drain().await.unwrap().completed, 1);
+    tracing::info!("outside");
+    let line = |file: &tempfile::NamedTempFile, word: &str| {
+        let all = std::fs::read_to_string(file.path()).unwrap();
+        all.lines().find(|line| line.contains(word)).unwrap_or_else(|| panic!("{word}: {all}")).to_owned()
+    };
+    assert!(
+        line(&text, "inside").ends_with(" task.id=a task.name=logs_a_line task.attempt=1"),
+        "{}",
+        line(&text, "inside")
+    );
+    assert!(!line(&text, "outside").contains("task.id"), "{}", line(&text, "outside"));
+    let inside: serde_json::Value = serde_json::from_str(&line(&json, "inside")).unwrap();
+    assert_eq!((&inside["task"]["id"], &inside["task"]["attempt"]), (&"a".into(), &1.into()));
 }
 
 #[tokio::test]
