@@ -471,6 +471,12 @@ impl Attempt {
         self.began_at.load(Ordering::Acquire) != 0
     }
 
+    /// When its timeout ends, which counts from when its function began.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let began_at = self.began_at.load(Ordering::Acquire);
+        self.policy.timeout.filter(|_| began_at != 0).map(|timeout| self.shared.instant(began_at) + timeout)
+    }
+
     /// From the task's submission to the end of this attempt: up to the claim by the store's clock, from there on by this
     /// worker's. No two clocks are ever compared.
     pub(crate) fn lived(&self) -> Duration {

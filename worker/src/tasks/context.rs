@@ -215,6 +215,13 @@ impl Context {
         self.0.client().ok_or_else(|| TaskError::fatal("a detached context has no client"))
     }
 
+    /// When this attempt's `timeout` ends, to pass on to a call that takes a limit of its own. `None` without a timeout, and
+    /// before the function begins, as in a [`Layer`](crate::Layer).
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
+    }
+
     /// Whether this attempt must end: cancelled, timed out, its worker shutting down, or its lease lost.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

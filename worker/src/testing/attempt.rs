@@ -179,13 +179,9 @@ impl<P: Encode, R: Send> TestAttempt<P, R> {
         let client = client.map(|client| ParentClient::new(client, carried));
         let shared = SharedState::new(worker, DEFAULT_LEASE, std::time::Duration::ZERO, states, client);
         let now = Instant::now();
-        Context::new(Attempt::new(
-            task,
-            function.policy().clone(),
-            None,
-            shared,
-            0,
-            Taken { asked: now, answered: now },
-        ))
+        let taken = Taken { asked: now, answered: now };
+        let attempt = Attempt::new(task, function.policy().clone(), None, shared, 0, taken);
+        attempt.begin();
+        Context::new(attempt)
     }
 }

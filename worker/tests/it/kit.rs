@@ -247,6 +247,30 @@ async fn several_submissions_that_are_as_expected_are_shown() {
     bench.assert_enqueued_with(&bill, |found| found.parameters.customer == "same").await;
 }
 
+#[task(unlisted, timeout = "1h")]
+async fn limited(ctx: Context) -> Result<Option<Duration>, TaskError> {
+    Ok(ctx.deadline().map(|end| end.saturating_duration_since(std::time::Instant::now())))
+}
+
+#[tokio::test]
+async fn a_task_sees_when_its_timeout_ends() {
+    let bench = TestBench::builder().task(&limited).build().await.unwrap();
+    let submit = async |timeout: Option<Duration>| {
+        let submission =
+            timeout.into_iter().fold(limited.with(NoParameters), |submission, limit| submission.timeout(limit));
+        let id = submission.submit(bench.client()).await.unwrap().id;
+        bench.drain().await.unwrap();
+        bench.result::<Option<Duration>>(&id).await.unwrap().unwrap()
+    };
+    let (declared, of_submission) = (submit(None).await, submit(Some(6 * HOUR)).await);
+    assert!(declared <= HOUR && declared > HOUR / 2, "{declared:?}");
+    assert!(of_submission <= 6 * HOUR && of_submission > 5 * HOUR, "{of_submission:?}");
+
+    let alone = TestAttempt::of(&limited).run(NoParameters).await.unwrap().unwrap();
+    assert!(alone <= HOUR && alone > HOUR / 2, "{alone:?}");
+    assert_eq!(TestAttempt::of(&plain).context(&NoParameters).deadline(), None);
+}
+
 #[task(unlisted, max_retries = 4)]
 async fn all_of_it(ctx: Context, effects: State<Effects>, order: Order) -> Result<Vec<String>, TaskError> {
     effects.count.fetch_add(1, Ordering::SeqCst);
