@@ -22,11 +22,15 @@ const TASKS: usize = 10;
 
 /// The script that the guide prints, as a file.
 pub(crate) fn script(stack: &Stack) -> std::path::PathBuf {
+    let path = stack.folder().join("worker.py");
+    // Written once: a worker that is starting may be reading it, and would end at once if it found an empty file.
+    if path.exists() {
+        return path;
+    }
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE);
     let text = std::fs::read_to_string(guide).unwrap();
     let script = text.split_once("```python\n").unwrap().1.split_once("```").unwrap().0;
     assert!(LINES.contains(&script.lines().count()), "{} lines", script.lines().count());
-    let path = stack.folder().join("worker.py");
     std::fs::write(&path, script).unwrap();
     path
 }
