@@ -347,6 +347,8 @@ pub struct ClaimedTask {
     pub queue: QueueName,
     /// Its rank in the queue.
     pub priority: Priority,
+    /// The key it is limited by, if it has one.
+    pub concurrency_key: Option<ConcurrencyKey>,
     /// Its parameters.
     pub parameters: Payload,
     /// What the submission changed of the task's policy.

@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::Parents,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM, MAX_WAIT},
     name::{QueueName, TaskId, TaskName, WorkerId},
+    queue::gate::ConcurrencyKey,
     task::{ClaimedTask, label::Labels},
     time::Timestamp,
     values::duration,
@@ -176,6 +177,10 @@ pub struct LeasedTaskView {
     pub queue: QueueName,
     /// 0 to 9.
     pub priority: u8,
+    /// The key it is limited by, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub concurrency_key: Option<ConcurrencyKey>,
     /// Its labels, if it has any.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
@@ -230,6 +235,7 @@ impl LeasedTaskView {
             queue: task.queue.clone(),
             priority: task.priority.get(),
             labels: task.metadata.labels.clone(),
+            concurrency_key: task.concurrency_key.clone(),
             parameters,
             parameters_content_type,
             attempt: task.attempt,

@@ -265,6 +265,7 @@ impl State {
             version: task.version,
             queue: task.queue.clone(),
             priority: task.priority,
+            concurrency_key: task.concurrency_key.clone(),
             parameters: task.parameters.clone()?,
             overrides: task.overrides.clone(),
             metadata: task.metadata.clone(),

@@ -11,6 +11,7 @@ use jobbers_common::{
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::TaskPolicy,
+    queue::gate::ConcurrencyKey,
     task::{ClaimedTask, Fence, Priority, Progress, label::Labels, metadata::Metadata},
     time::Timestamp,
 };
@@ -84,6 +85,7 @@ impl Context {
             version: 1,
             queue: QueueName::new("detached").expect(LEGAL),
             priority: Priority::DEFAULT,
+            concurrency_key: None,
             parameters,
             overrides: jobbers_common::policy::PolicyOverrides::default(),
             metadata: Metadata::default(),
@@ -151,6 +153,12 @@ impl Context {
     #[must_use]
     pub fn priority(&self) -> Priority {
         self.0.task.priority
+    }
+
+    /// The key that limits how many tasks run at once, if it has one.
+    #[must_use]
+    pub fn concurrency_key(&self) -> Option<&str> {
+        self.0.task.concurrency_key.as_ref().map(ConcurrencyKey::as_str)
     }
 
     /// When it was submitted, by the store's clock.

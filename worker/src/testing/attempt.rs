@@ -6,6 +6,7 @@ use jobbers_common::{
     limits::DEFAULT_LEASE,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
+    queue::gate::ConcurrencyKey,
     task::{ClaimedTask, Fence, Priority, label::Label},
     time::Timestamp,
 };
@@ -90,6 +91,15 @@ impl<P: Encode, R: Send> TestAttempt<P, R> {
     /// The task's rank in its queue.
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.task.priority = priority;
+        self
+    }
+
+    /// The key that the task is limited by.
+    ///
+    /// # Panics
+    /// If it is not one.
+    pub fn concurrency_key(mut self, key: &str) -> Self {
+        self.task.concurrency_key = Some(ConcurrencyKey::new(key).unwrap_or_else(|error| panic!("{error}")));
         self
     }
 

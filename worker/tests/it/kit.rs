@@ -280,7 +280,7 @@ async fn all_of_it(ctx: Context, effects: State<Effects>, order: Order) -> Resul
         ctx.name().to_string(),
         ctx.queue().to_string(),
         format!("{} of {} after {}", ctx.attempt(), ctx.max_retries() + 1, ctx.crashes()),
-        format!("{}", ctx.priority().get()),
+        format!("{} {}", ctx.priority().get(), ctx.concurrency_key().unwrap_or_default()),
         ctx.label("tenant").unwrap_or_default().to_owned(),
         ctx.last_checkpoint::<String>()?.unwrap_or_default(),
         order.customer,
@@ -326,13 +326,17 @@ async fn an_attempt_has_all_that_a_test_gives_it() {
         .attempt(3)
         .crashes(2)
         .priority(Priority::new(8).unwrap())
+        .concurrency_key("customer:42")
         .label("tenant", "acme")
         .checkpoint("page 7")
         .state(Effects::default())
         .carry_labels(["tenant"])
         .client(bench.client());
     let seen = attempt.run(order()).await.unwrap();
-    assert_eq!(seen, ["order-1", "all_of_it", "orders", "3 of 5 after 2", "8", "acme", "page 7", "ada", "ada"]);
+    assert_eq!(
+        seen,
+        ["order-1", "all_of_it", "orders", "3 of 5 after 2", "8 customer:42", "acme", "page 7", "ada", "ada"]
+    );
     let child = bench.assert_enqueued_with(&plain, |child| child.label("tenant") == Some("acme")).await;
     assert_eq!(child.labels.iter().count(), 1);
     let without_state = TestAttempt::of(&all_of_it).run(order()).await.unwrap_err();

@@ -382,6 +382,7 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
         version: record.version,
         queue: record.queue,
         priority: record.priority,
+        concurrency_key: record.concurrency_key,
         parameters: record.parameters,
         overrides: record.overrides,
         metadata: record.metadata,

@@ -5,7 +5,6 @@ use jobbers_common::{
     engine::{Error, LostTask, Result},
     name::{QueueName, TaskId, TaskName, WorkerId},
     policy::error_kind::ErrorKind,
-    queue::gate::ConcurrencyKey,
     task::{AttemptError, FailureKind, Fence, Lease, Progress, Task, metadata::Metadata, suspicion::Suspicion},
 };
 use rusqlite::Row;
@@ -81,8 +80,7 @@ pub(crate) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     task.checkpoint = columns.payload("checkpoint_type", "checkpoint")?;
     task.unique =
         columns.take::<Option<String>>("said")?.map(|said| row::uniqueness(&said).map(Box::new)).transpose()?;
-    let told = columns.take::<Option<String>>("concurrency_key")?.map(ConcurrencyKey::new).transpose();
-    task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
+    task.concurrency_key = columns.concurrency_key("concurrency_key")?;
     task.metadata = columns.metadata("metadata")?;
     let (total, signals) = (columns.take::<Option<u32>>("total")?, columns.take::<Option<u32>>("signals")?);
     let aborted_by = ended_predecessor(columns.take("aborted_by")?, columns.take("aborted_end")?)?;

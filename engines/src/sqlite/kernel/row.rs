@@ -7,6 +7,7 @@ use jobbers_common::{
     name::{NameError, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
+    queue::gate::ConcurrencyKey,
     task::{Priority, metadata::Metadata, unique::Unique},
     time::Timestamp,
 };
@@ -72,6 +73,11 @@ impl<'r> Columns<'r> {
         let text: Option<String> = self.take(name)?;
         text.map_or_else(|| Ok(Metadata::default()), |text| serde_json::from_str(&text))
             .map_err(|error| corrupt("metadata", error))
+    }
+
+    pub(crate) fn concurrency_key(&mut self, name: &str) -> Result<Option<ConcurrencyKey>> {
+        let key = self.take::<Option<String>>(name)?.map(ConcurrencyKey::new).transpose();
+        key.map_err(|error| corrupt("a concurrency key", error))
     }
 
     /// A type and its bytes.

@@ -9,8 +9,8 @@ SELECT EXISTS (SELECT 1 FROM task WHERE status = 2 AND gate IS NOT NULL AND queu
 -- next_ready: the tasks of a queue that are claimed next, in order, as a worker is handed them.
 -- ?1 queue  ?2 limit
 SELECT task.key, task.id, task.name, task.version, task.rank, task.overrides, task.attempt, task.crashes,
-       task.submitted_at, task.ready_at, task.trace, task.last_span, task.metadata, task.parameters_type,
-       coalesce(task.parameters, large_parameters.bytes) AS parameters, checkpoint.type AS checkpoint_type,
+       task.submitted_at, task.ready_at, task.trace, task.last_span, task.metadata, task.concurrency_key,
+       task.parameters_type, coalesce(task.parameters, large_parameters.bytes) AS parameters, checkpoint.type AS checkpoint_type,
        checkpoint.bytes AS checkpoint,
        task.started_at
 FROM task
@@ -23,8 +23,8 @@ LIMIT ?2
 -- ready_task: a submitted task, as a worker is handed it.
 -- ?1 key
 SELECT task.key, task.id, task.name, task.version, task.rank, task.overrides, task.attempt, task.crashes,
-       task.submitted_at, task.ready_at, task.trace, task.last_span, task.metadata, task.parameters_type,
-       coalesce(task.parameters, large_parameters.bytes) AS parameters, checkpoint.type AS checkpoint_type,
+       task.submitted_at, task.ready_at, task.trace, task.last_span, task.metadata, task.concurrency_key,
+       task.parameters_type, coalesce(task.parameters, large_parameters.bytes) AS parameters, checkpoint.type AS checkpoint_type,
        checkpoint.bytes AS checkpoint
 FROM task
 LEFT JOIN large_parameters ON large_parameters.task = task.key

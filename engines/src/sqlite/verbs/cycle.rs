@@ -326,6 +326,7 @@ fn claimed_task(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) ->
         trace: columns.trace("trace")?,
         last_span: columns.trace("last_span")?,
         metadata: columns.metadata("metadata")?,
+        concurrency_key: columns.concurrency_key("concurrency_key")?,
         parameters: columns
             .payload("parameters_type", "parameters")?
             .ok_or_else(|| Error::Corrupt("a task without parameters is ready".to_owned()))?,

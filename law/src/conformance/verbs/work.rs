@@ -7,7 +7,7 @@ use jobbers_common::{
     lifecycle::Status,
     limits::MAX_BATCH,
     name::QueueName,
-    queue::QueueConfig,
+    queue::{QueueConfig, gate::ConcurrencyKey},
     task::{NewTask, Priority, Start},
     time::Clock,
 };
@@ -27,13 +27,16 @@ pub async fn a_claimed_task_is_not_claimed_twice(f: Fixture) {
 
 pub async fn a_claim_hands_over_everything(f: Fixture) {
     let metadata = serde_json::from_str(r#"{"labels": {"team": "core", "tenant": "acme"}}"#).unwrap();
-    let new = NewTask { version: 4, trace: Some("00-a-b-01".into()), metadata, ..with_priority("a", 9) };
+    let concurrency_key = Some(ConcurrencyKey::new("customer:42").unwrap());
+    let trace = Some("00-a-b-01".into());
+    let new = NewTask { version: 4, trace, metadata, concurrency_key, ..with_priority("a", 9) };
     f.submit(vec![new.clone()]).await;
     let submitted_at = f.clock.now();
     f.advance(seconds(3));
     let claimed = f.claim_one().await;
     assert_eq!((&claimed.id, &claimed.name, claimed.version), (&new.id, &new.name, 4));
     assert_eq!((&claimed.queue, claimed.priority), (&new.queue, new.priority));
+    assert_eq!(claimed.concurrency_key, new.concurrency_key);
     assert_eq!(
         (&claimed.parameters, &claimed.overrides, &claimed.metadata, &claimed.trace),
         (&new.parameters, &new.overrides, &new.metadata, &new.trace)
