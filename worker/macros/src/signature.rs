@@ -94,35 +94,34 @@ fn arguments(function: &ItemFn) -> Result<(Vec<Argument<'_>>, Option<&Type>)> {
 
 fn argument_of(ty: &Type) -> Result<Argument<'_>> {
     match ty {
-        Type::Reference(reference) if is_context(&reference.elem) => {
-            Err(Error::new_spanned(ty, "a task takes its `Context` by value: write `ctx: Context`"))
-        }
-        Type::Reference(reference) if let Some((name, written)) = of_attempt(&reference.elem) => {
-            Err(Error::new_spanned(ty, format!("a task takes its `{name}` by value: write `{written}`")))
-        }
-        Type::Reference(reference) => {
-            let owned = match &*reference.elem {
-                Type::Path(path) if path.path.is_ident("str") => "`String`",
-                Type::Slice(_) => "a `Vec`",
-                _ => "the type without `&`",
-            };
-            Err(Error::new_spanned(
-                ty,
-                format!("the parameters of a task are owned, because they are read from its payload: write {owned}"),
-            ))
-        }
+        Type::Reference(reference) => Err(Error::new_spanned(ty, borrowed(&reference.elem))),
         Type::ImplTrait(_) => {
             Err(Error::new_spanned(ty, "the parameters of a task are of one type: a task is found by its name alone"))
         }
         ty if is_context(ty) => Ok(Argument::Context),
         ty if is_state(ty) => Ok(Argument::State(ty)),
-        ty if let Some((name, _)) = of_attempt(ty) => Ok(Argument::OfAttempt(name, ty)),
         ty if has_lifetime(ty) => Err(Error::new_spanned(
             ty,
             "the parameters of a task are owned, because they are read from its payload: use a type without a lifetime",
         )),
-        _ => Ok(Argument::Job),
+        ty => Ok(of_attempt(ty).map_or(Argument::Job, |(name, _)| Argument::OfAttempt(name, ty))),
     }
+}
+
+/// What to write in place of a reference to this type.
+fn borrowed(ty: &Type) -> String {
+    if is_context(ty) {
+        return "a task takes its `Context` by value: write `ctx: Context`".to_owned();
+    }
+    if let Some((name, written)) = of_attempt(ty) {
+        return format!("a task takes its `{name}` by value: write `{written}`");
+    }
+    let owned = match ty {
+        Type::Path(path) if path.path.is_ident("str") => "`String`",
+        Type::Slice(_) => "a `Vec`",
+        _ => "the type without `&`",
+    };
+    format!("the parameters of a task are owned, because they are read from its payload: write {owned}")
 }
 
 fn last_segment(ty: &Type) -> Option<&PathSegment> {
