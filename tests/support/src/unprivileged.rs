@@ -29,7 +29,8 @@ pub(crate) fn folder() -> TempDir {
 /// A program of a server, in its folder.
 pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(folder).stdin(Stdio::null());
+    // A MariaDB that starts deletes the temporary tables of all others in a folder that they share.
+    command.current_dir(folder).env("TMPDIR", folder).stdin(Stdio::null());
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
