@@ -1,9 +1,9 @@
 //! The pages below `/ui`: what runs, what is wrong and why, and what to do about it, for people with a browser.
 //!
-//! A page knows the API and nothing else. It asks the API of its own process ([`ask`]), whose answers are the views of
+//! A page knows the API and nothing else. It asks the API of its own process ([`session::ask`]), whose answers are the views of
 //! [`jobbers_api`], and makes HTML of them. So it shows nothing that a program can't get, and changes nothing that a
 //! program can't change in the same way: every action names the command that does the same. It reads no store and no
-//! configuration. It keeps a page for a moment, for other open pages that ask for the same ([`shared`]).
+//! configuration. It keeps a page for a moment, for other open pages that ask for the same ([`session::shared`]).
 //!
 //! The pages work without script and load nothing from elsewhere; `live.js` keeps an open page current. Each page is
 //! directly below `/ui`, and names are in the query (`/ui/task?id=a/b`): all links are relative, so a proxy may serve the
@@ -12,7 +12,7 @@
 //! An action is a `POST`, answered with a redirect to a page that says what was done. The manager refuses it when a page of
 //! another site sends it, and [`access::sign_in`] without the token of its session.
 //!
-//! Start reading at [`frame`], then [`overview`].
+//! Start reading at [`elements::frame`], then [`overview`].
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ mod workflows;
 
 pub use self::session::token::FORM_TOKEN;
 
-/// The style sheet and the script, with the version of the program in the address of each ([`frame`]).
+/// The style sheet and the script, with the version of the program in the address of each ([`elements::frame`]).
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("live.js");
 /// What a browser may keep for a day: another version of the program has another address for it.
