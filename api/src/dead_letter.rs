@@ -1,4 +1,4 @@
-//! Dead letters, in and out.
+//! Dead letters: requests and answers as JSON.
 
 pub mod operation;
 

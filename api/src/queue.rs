@@ -1,4 +1,4 @@
-//! Queues, in and out.
+//! Queues: requests and answers as JSON.
 
 pub mod history;
 pub mod role;

@@ -1,4 +1,4 @@
-//! Workers and the store's health, out.
+//! Workers and the store's health: answers as JSON.
 
 pub mod registry;
 

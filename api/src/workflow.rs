@@ -1,4 +1,4 @@
-//! Workflows, in and out.
+//! Workflows: requests and answers as JSON.
 
 use std::collections::BTreeMap;
 

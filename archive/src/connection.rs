@@ -1,4 +1,4 @@
-//! Opens the file: settings, schema versions, and the check that it is an archive.
+//! Opens the archive's file: settings, schema versions, and the check that it is an archive.
 
 use std::{path::Path, time::Duration};
 

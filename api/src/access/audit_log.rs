@@ -1,4 +1,4 @@
-//! The audit log, out.
+//! The audit log: answers as JSON.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

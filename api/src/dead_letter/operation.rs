@@ -1,4 +1,4 @@
-//! Operations that send dead letters again, out.
+//! Operations that send dead letters again: answers as JSON.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

@@ -1,4 +1,4 @@
-//! Roles, in and out.
+//! Roles: requests and answers as JSON.
 
 use std::collections::BTreeMap;
 

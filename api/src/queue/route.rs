@@ -1,4 +1,4 @@
-//! Routing rules, in and out.
+//! Routing rules: requests and answers as JSON.
 
 use jobbers_common::{
     name::{QueueName, TaskName},

@@ -1,4 +1,4 @@
-//! Cancelling, in and out.
+//! Cancelling tasks: requests and answers as JSON.
 
 use std::fmt;
 

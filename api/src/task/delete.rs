@@ -1,4 +1,4 @@
-//! Deleting tasks, in and out.
+//! Deleting tasks: requests and answers as JSON.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Lists of tasks, and what restricts them.
+//! Lists of tasks as JSON, and the query parameters that restrict them.
 
 use std::{str::FromStr, time::Duration};
 

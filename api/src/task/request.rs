@@ -1,4 +1,4 @@
-//! What a submission may say.
+//! A submission as JSON: a task or a batch, with all that it may set.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Sending one task again, in and out.
+//! Sending one task again: requests and answers as JSON.
 
 use jobbers_common::{
     lifecycle::Status,

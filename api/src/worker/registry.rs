@@ -1,4 +1,4 @@
-//! What workers can run, as JSON.
+//! The tasks that live workers can run, as JSON.
 
 use jobbers_common::{
     name::{QueueName, RoleName, TaskName},

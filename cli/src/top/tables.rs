@@ -1,4 +1,4 @@
-//! The tables of the picture.
+//! The tables of `jobbers top`: queues, workers, failures and tasks.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! [`Letters`] of this store.
+//! [`Letters`] of the Redis store: the outbox of dead letters.
 
 use async_trait::async_trait;
 use jobbers_common::engine::{DeadKey, Letters, Outbox, Result};

@@ -1,4 +1,4 @@
-//! [`Tasks`] of this store.
+//! [`Tasks`] of the Redis store: how tasks are submitted, read and changed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! [`Upkeep`] of this store.
+//! [`Upkeep`] of the Redis store: due tasks, expired leases, retention, the check of the store.
 
 use async_trait::async_trait;
 use jobbers_common::engine::{AuditRequest, Audited, Health, PruneRequest, Pruned, Reclaimed, Result, Upkeep};

@@ -1,4 +1,4 @@
-//! [`Workers`] of this store.
+//! [`Workers`] of the Redis store: workers, registered and drained.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! [`Access`] of this store.
+//! [`Access`] of the SQLite store: keys and sessions.
 
 use std::{sync::Arc, time::Duration};
 

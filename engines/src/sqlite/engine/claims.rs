@@ -1,4 +1,4 @@
-//! [`Claims`] of this store.
+//! [`Claims`] of the SQLite store: what workers do with the tasks that they lease.
 
 use std::time::Duration;
 

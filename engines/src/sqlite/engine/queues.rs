@@ -1,4 +1,4 @@
-//! [`Queues`] of this store.
+//! [`Queues`] of the SQLite store: queues, their settings and their history.
 
 use std::sync::Arc;
 

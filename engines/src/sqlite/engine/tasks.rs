@@ -1,4 +1,4 @@
-//! [`Tasks`] of this store.
+//! [`Tasks`] of the SQLite store: how tasks are submitted, read and changed.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! [`Waiting`] of this store.
+//! [`Waiting`] of the SQLite store: callers that wait for an event.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! [`Workflows`] of this store.
+//! [`Workflows`] of the SQLite store: runs of workflows.
 
 use async_trait::async_trait;
 use jobbers_common::{

@@ -1,4 +1,4 @@
-//! [`AuditLog`] of this store.
+//! [`AuditLog`] of the model: the outbox of the audit log.
 
 use async_trait::async_trait;
 use jobbers_common::{

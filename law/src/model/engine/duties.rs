@@ -1,4 +1,4 @@
-//! [`Duties`] of this store.
+//! [`Duties`] of the model: duties that one process at a time has.
 
 use async_trait::async_trait;
 use jobbers_common::{

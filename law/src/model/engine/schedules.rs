@@ -1,4 +1,4 @@
-//! [`Schedules`] of this store.
+//! [`Schedules`] of the model: schedules and their slots.
 
 use async_trait::async_trait;
 use jobbers_common::{

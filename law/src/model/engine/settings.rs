@@ -1,4 +1,4 @@
-//! [`Settings`] of this store.
+//! [`Settings`] of the model: roles and routing rules.
 
 use std::sync::Arc;
 
