@@ -92,13 +92,13 @@ impl<T> Entry<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entry<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Named {
+        struct IdOnly {
             id: Asked<TaskId>,
         }
         let text = <&RawValue>::deserialize(deserializer)?.get().as_bytes();
         Ok(json::decode(text).map_or_else(
             |problem| {
-                let named = json::decode_if_valid::<Named>(text);
+                let named = json::decode_if_valid::<IdOnly>(text);
                 let id = named.map_or_else(|| Asked::Illegal(String::new()), |named| named.id);
                 Self::Refused(RefusedEntry { id, problem })
             },

@@ -1,6 +1,6 @@
 //! How the archive can fail.
 
-use jobbers_sqlite_file::{Error as FileError, ErrorKind};
+use jobbers_sqlite_file::{Error as FileError, FileErrorKind};
 
 /// The result of every call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,17 +57,17 @@ impl Error {
 impl From<FileError> for Error {
     fn from(FileError { kind, text }: FileError) -> Self {
         match kind {
-            ErrorKind::Locked => Self::Locked(text),
-            ErrorKind::Full => Self::Full(format!("no room is left on its disk, or above dlq_max_bytes: {text}")),
-            ErrorKind::OverQuota => Self::Full(text),
-            ErrorKind::ReadOnly => Self::ReadOnly(text),
-            ErrorKind::CannotOpen | ErrorKind::Gone => Self::Open(text),
-            ErrorKind::Moved => {
+            FileErrorKind::Locked => Self::Locked(text),
+            FileErrorKind::Full => Self::Full(format!("no room is left on its disk, or above dlq_max_bytes: {text}")),
+            FileErrorKind::OverQuota => Self::Full(text),
+            FileErrorKind::ReadOnly => Self::ReadOnly(text),
+            FileErrorKind::CannotOpen | FileErrorKind::Gone => Self::Open(text),
+            FileErrorKind::Moved => {
                 Self::Unavailable(format!("{text}. Put it back, or start the manager that keeps it again"))
             }
-            ErrorKind::Corrupt => Self::Corrupt(text),
-            ErrorKind::Newer { found, supported } => Self::Newer { found, supported },
-            ErrorKind::Other => Self::Unavailable(text),
+            FileErrorKind::Corrupt => Self::Corrupt(text),
+            FileErrorKind::Newer { found, supported } => Self::Newer { found, supported },
+            FileErrorKind::Other => Self::Unavailable(text),
         }
     }
 }

@@ -76,7 +76,7 @@ pub struct Letter {
 
 /// A page of letters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Page {
+pub struct LetterPage {
     /// The letters, the latest first.
     pub letters: Vec<Summary>,
     /// Where the next page begins; `None` at the end.
@@ -106,7 +106,7 @@ pub struct Group {
 
 /// The dead letters of one queue and task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingLetters {
     /// Their queue.
     pub queue: QueueName,
     /// Their task's name.
@@ -136,7 +136,7 @@ impl Archive {
     ///
     /// # Errors
     /// [`Error::ForeignCursor`]; those of the file.
-    pub fn page(&self, filter: &Filter, limit: usize, cursor: Option<&str>) -> Result<Page> {
+    pub fn page(&self, filter: &Filter, limit: usize, cursor: Option<&str>) -> Result<LetterPage> {
         let before: Option<i64> = cursor.map(|text| text.parse().map_err(|_| Error::ForeignCursor)).transpose()?;
         let limit = limit.clamp(1, MAX_PAGE);
         self.read(|transaction| {
@@ -151,7 +151,7 @@ impl Archive {
             let has_more = letters.len() > limit;
             letters.truncate(limit);
             let next = letters.last().filter(|_| has_more).map(|last| last.key.to_string());
-            Ok(Page { letters, next })
+            Ok(LetterPage { letters, next })
         })
     }
 
@@ -220,13 +220,13 @@ impl Archive {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn waiting(&self) -> Result<Vec<Waiting>> {
+    pub fn waiting(&self) -> Result<Vec<WaitingLetters>> {
         self.read(|transaction| {
             let mut statement = transaction.prepare_cached(sql::WAITING)?;
             let mut rows = statement.raw_query();
             let mut waiting = Vec::new();
             while let Some(row) = rows.next()? {
-                waiting.push(Waiting {
+                waiting.push(WaitingLetters {
                     queue: name(row, "queue", QueueName::new)?,
                     name: name(row, "name", TaskName::new)?,
                     count: row.get::<_, i64>("letters")?.unsigned_abs(),

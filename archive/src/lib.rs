@@ -38,7 +38,7 @@ pub use self::{
     error::{Error, Result},
     examine::{Examined, examine},
     filter::Filter,
-    letters::{Group, Letter, Page, Summary, Waiting},
+    letters::{Group, Letter, LetterPage, Summary, WaitingLetters},
     operations::{Item, ItemOutcome, NewOperation, Operation, OperationPage, RunningOperation, Selection},
     whole::{LetterReader, WholeLetter},
 };

@@ -16,9 +16,9 @@ mod connections;
 #[cfg(feature = "grpc")]
 mod debug;
 #[cfg(feature = "grpc")]
-mod fields;
+mod detached;
 #[cfg(feature = "grpc")]
-mod finished;
+mod fields;
 #[cfg(feature = "grpc")]
 mod front;
 #[cfg(feature = "grpc")]

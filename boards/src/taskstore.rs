@@ -29,7 +29,7 @@ mod encoding;
 mod front;
 mod id;
 mod list;
-mod part;
+mod path_part;
 mod refusal;
 mod request;
 mod show;

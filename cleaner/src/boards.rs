@@ -79,7 +79,7 @@ pub struct BoardRetention {
 
 /// Where the pass is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Place {
+struct PassCursor {
     rule: usize,
     /// The group under way.
     group: Option<String>,
@@ -96,7 +96,7 @@ impl BoardRetention {
     }
 
     /// The place after a group.
-    async fn next_group(&self, boards: &dyn Boards, at: &Place) -> Result<Option<Place>> {
+    async fn next_group(&self, boards: &dyn Boards, at: &PassCursor) -> Result<Option<PassCursor>> {
         let Some(rule) = self.rules.get(at.rule) else { return Ok(None) };
         let next = match (&rule.group, &at.group) {
             (Some(group), None) => Some(group.clone()),
@@ -104,9 +104,9 @@ impl BoardRetention {
             (None, after) => boards.groups(&rule.board, after.as_deref(), 1).await?.pop().map(|next| next.group),
         };
         if next.is_some() {
-            return Ok(Some(Place { rule: at.rule, group: next, ..Place::default() }));
+            return Ok(Some(PassCursor { rule: at.rule, group: next, ..PassCursor::default() }));
         }
-        Ok((at.rule + 1 < self.rules.len()).then(|| Place { rule: at.rule + 1, ..Place::default() }))
+        Ok((at.rule + 1 < self.rules.len()).then(|| PassCursor { rule: at.rule + 1, ..PassCursor::default() }))
     }
 
     async fn check_expected(&self, boards: &dyn Boards) -> Result<()> {
@@ -134,28 +134,28 @@ impl Pass for BoardRetention {
     }
 
     async fn run_once(&self, round: Round<'_>, cursor: Option<String>) -> Result<Batch> {
-        let place = match cursor {
-            Some(cursor) => Place::read(&cursor)?,
+        let cursor = match cursor {
+            Some(cursor) => PassCursor::read(&cursor)?,
             None => {
                 self.check_expected(round.boards).await?;
-                Place::default()
+                PassCursor::default()
             }
         };
-        let (Some(rule), Some(group)) = (self.rules.get(place.rule), &place.group) else {
-            let next = self.next_group(round.boards, &place).await?;
+        let (Some(rule), Some(group)) = (self.rules.get(cursor.rule), &cursor.group) else {
+            let next = self.next_group(round.boards, &cursor).await?;
             return Ok(Batch { next: next.map(|next| next.write()), ..Batch::default() });
         };
         let (board, group) = (rule.board.clone(), group.clone());
-        let list = ListTasks { board, group, visible_only: true, after: place.after, limit: MAX_BATCH };
+        let list = ListTasks { board, group, visible_only: true, after: cursor.after, limit: MAX_BATCH };
         let page = round.boards.list(list).await?;
-        let total = page.total.saturating_sub(place.counted);
+        let total = page.total.saturating_sub(cursor.counted);
         let past = &page.tasks[..rule.count_past(&page.tasks, total, round.now.into())];
         let removed = if round.dry_run { past.len() as u64 } else { delete(round.boards, &rule.board, past).await? };
         let next = match page.next.filter(|_| past.len() == page.tasks.len()) {
             // What was deleted is gone, and what changed meanwhile has another place: go on from the front.
-            Some(_) if !round.dry_run => Some(Place { after: None, ..place }),
-            Some(after) => Some(Place { after: Some(after), counted: place.counted + removed, ..place }),
-            None => self.next_group(round.boards, &place).await?,
+            Some(_) if !round.dry_run => Some(PassCursor { after: None, ..cursor }),
+            Some(after) => Some(PassCursor { after: Some(after), counted: cursor.counted + removed, ..cursor }),
+            None => self.next_group(round.boards, &cursor).await?,
         };
         Ok(Batch { removed, next: next.map(|next| next.write()), ..Batch::default() })
     }
@@ -175,7 +175,7 @@ async fn delete(boards: &dyn Boards, board: &BoardName, tasks: &[BoardTask]) -> 
     Ok(0)
 }
 
-impl Place {
+impl PassCursor {
     fn write(&self) -> String {
         let (at, revision) = self.after.map_or((0, 0), |(at, revision)| (at.0, revision));
         let group = self.group.as_ref().map(|group| format!("={group}")).unwrap_or_default();
@@ -203,15 +203,15 @@ mod tests {
 
     #[test]
     fn a_place_is_read_as_it_was_written() {
-        for place in [
-            Place::default(),
-            Place { rule: 2, group: Some(String::new()), counted: 7, after: Some((BoardTime(i64::MIN), 9)) },
-            Place { group: Some("a|=b".to_owned()), ..Place::default() },
+        for cursor in [
+            PassCursor::default(),
+            PassCursor { rule: 2, group: Some(String::new()), counted: 7, after: Some((BoardTime(i64::MIN), 9)) },
+            PassCursor { group: Some("a|=b".to_owned()), ..PassCursor::default() },
         ] {
-            assert_eq!(Place::read(&place.write()), Ok(place));
+            assert_eq!(PassCursor::read(&cursor.write()), Ok(cursor));
         }
         for text in ["", "1", "x|0|0|0|0|", "0|0|0|a|0|=g"] {
-            assert!(matches!(Place::read(text), Err(Error::Invalid(_))), "{text}");
+            assert!(matches!(PassCursor::read(text), Err(Error::Invalid(_))), "{text}");
         }
     }
 }

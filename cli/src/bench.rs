@@ -34,13 +34,13 @@ use jobbers_process::{engine_url::EngineArgs, shutdown::Shutdown};
 
 pub use self::{
     boards::BoardsReport,
-    profile::Profile,
-    report::{Report, Row},
+    profile::BuildProfile,
+    report::{BenchReport, Row},
     services::{BenchServicesArgs, run as run_services},
     worker::{BenchWorkerArgs, run as run_worker},
     workflows::WorkflowsReport,
 };
-use self::{phases::Bench, steady::Plan, store::Store};
+use self::{phases::Bench, steady::SteadyPlan, store::BenchStore};
 use crate::terminal::progress::steps::Steps;
 
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
@@ -48,7 +48,7 @@ use crate::terminal::progress::steps::Steps;
 pub struct BenchArgs {
     /// What is measured
     #[arg(value_enum, default_value_t)]
-    pub subject: Subject,
+    pub subject: BenchSubject,
     #[command(flatten)]
     engine: EngineArgs,
     /// One round with few tasks: a look in seconds, with rougher figures
@@ -61,7 +61,7 @@ pub struct BenchArgs {
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Subject {
+pub enum BenchSubject {
     /// Tasks through a manager, a worker and the store
     #[default]
     Tasks,
@@ -98,8 +98,8 @@ impl Size {
 ///
 /// # Errors
 /// When the store or one of the processes can't be had, or an answer is wrong.
-pub async fn run(args: &BenchArgs) -> Result<Report> {
-    let store = Store::open(args.engine.given()).await?;
+pub async fn run(args: &BenchArgs) -> Result<BenchReport> {
+    let store = BenchStore::open(args.engine.given()).await?;
     let report = until_interrupted(measure(&store, args)).await;
     store.remove().await?;
     report
@@ -119,7 +119,7 @@ async fn until_interrupted<T>(measured: impl Future<Output = Result<T>>) -> Resu
 /// # Errors
 /// When the store or the manager's process can't be had, or an answer is wrong.
 pub async fn run_boards(args: &BenchArgs) -> Result<BoardsReport> {
-    let store = Store::open(args.engine.given()).await?;
+    let store = BenchStore::open(args.engine.given()).await?;
     let steps = Steps::new();
     steps.say("boards: MassTasker and TaskStore");
     let report = until_interrupted(boards::measure(&store, args.quick)).await;
@@ -132,7 +132,7 @@ pub async fn run_boards(args: &BenchArgs) -> Result<BoardsReport> {
 /// # Errors
 /// When the store or one of the processes can't be had, or a graph does not run as it should.
 pub async fn run_workflows(args: &BenchArgs) -> Result<WorkflowsReport> {
-    let store = Store::open(args.engine.given()).await?;
+    let store = BenchStore::open(args.engine.given()).await?;
     let steps = Steps::new();
     steps.say("workflows: chords, chains, fan-outs");
     let report = until_interrupted(workflows::measure(&store, args.quick)).await;
@@ -140,7 +140,7 @@ pub async fn run_workflows(args: &BenchArgs) -> Result<WorkflowsReport> {
     report
 }
 
-async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
+async fn measure(store: &BenchStore, args: &BenchArgs) -> Result<BenchReport> {
     let engine = store.scratch.engine.health().await?.engine.to_owned();
     let size = Size::of(&engine, args.quick);
     let concurrency = args.concurrency.unwrap_or_else(|| jobbers_worker::Config::default().concurrency);
@@ -153,9 +153,10 @@ async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
     }
     bench.stop().await?;
     steps.say("with finished tasks kept");
-    let plan = Plan { concurrency, tasks: size.tasks, rounds: size.rounds, retention: size.retention, kept: size.kept };
+    let plan =
+        SteadyPlan { concurrency, tasks: size.tasks, rounds: size.rounds, retention: size.retention, kept: size.kept };
     let steady = steady::measure(store, plan).await?;
     steps.say("with telemetry");
     let watching = watching::measure(store, concurrency, size.tasks / 4, size.watching_rounds).await?;
-    Ok(Report::new(engine, concurrency, &rounds, steady, watching))
+    Ok(BenchReport::new(engine, concurrency, &rounds, steady, watching))
 }

@@ -49,7 +49,7 @@ impl ClientArgs {
     ///
     /// # Errors
     /// [`Failure::Usage`] when its address makes no sense.
-    pub fn client(&self) -> Result<Client, Failure> {
+    pub fn client(&self) -> Result<ManagerClient, Failure> {
         self.manager.client()
     }
 }
@@ -89,35 +89,35 @@ impl ManagerArgs {
     ///
     /// # Errors
     /// [`Failure::Usage`] when the address makes no sense.
-    pub fn client(&self) -> Result<Client, Failure> {
+    pub fn client(&self) -> Result<ManagerClient, Failure> {
         Ok(self.client_at()?.0)
     }
 
     /// A client for it, and its address.
-    pub(crate) fn client_at(&self) -> Result<(Client, String), Failure> {
+    pub(crate) fn client_at(&self) -> Result<(ManagerClient, String), Failure> {
         let (url, key) = self.found(|name| env::var(name).ok().filter(|value| !value.is_empty()))?;
         let url = url.unwrap_or_else(|| Site::here().map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager));
         let key = match key {
-            Key::File(path) => client_key::of_file(&path).map(Some),
-            Key::OfEnvironment => client_key::of_environment(),
-            Key::None => Ok(None),
+            KeySource::File(path) => client_key::of_file(&path).map(Some),
+            KeySource::OfEnvironment => client_key::of_environment(),
+            KeySource::None => Ok(None),
         };
         let key = key.map_err(Failure::Usage)?.map(|text| api::ClientKey::new(&text)).transpose();
-        Ok((Client::new(&url)?.with_key(key.map_err(|error| Failure::Usage(error.to_string()))?), url))
+        Ok((ManagerClient::new(&url)?.with_key(key.map_err(|error| Failure::Usage(error.to_string()))?), url))
     }
 
     /// The address and the key, by the flags, else by a profile, else by the environment. A key of the environment is sent to no
     /// profile's manager: it may be another one's.
-    fn found(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Option<String>, Key), Failure> {
+    fn found(&self, variable: impl Fn(&str) -> Option<String>) -> Result<(Option<String>, KeySource), Failure> {
         let of_flag = self.manager.clone().filter(|url| !url.is_empty());
         let named = self.profile.clone().or_else(|| of_flag.is_none().then(|| variable(profile::PROFILE)).flatten());
-        let of_file = self.key_file.clone().map(Key::File);
+        let of_file = self.key_file.clone().map(KeySource::File);
         match named {
             Some(name) => {
                 let Profile { manager, key_file } = Profile::find(&name)?;
-                Ok((Some(manager), of_file.or(key_file.map(Key::File)).unwrap_or(Key::None)))
+                Ok((Some(manager), of_file.or(key_file.map(KeySource::File)).unwrap_or(KeySource::None)))
             }
-            None => Ok((of_flag.or_else(|| variable(URL)), of_file.unwrap_or(Key::OfEnvironment))),
+            None => Ok((of_flag.or_else(|| variable(URL)), of_file.unwrap_or(KeySource::OfEnvironment))),
         }
     }
 }
@@ -127,7 +127,7 @@ pub(crate) const URL: &str = "JOBBERS_URL";
 
 /// Where a key comes from.
 #[derive(Debug, PartialEq, Eq)]
-enum Key {
+enum KeySource {
     File(PathBuf),
     OfEnvironment,
     None,
@@ -192,9 +192,9 @@ pub const NOTHING: Option<&()> = None;
 
 /// One manager.
 #[derive(Debug, Clone)]
-pub struct Client(api::Client);
+pub struct ManagerClient(api::Client);
 
-impl Client {
+impl ManagerClient {
     /// A client for the manager at `url`.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Client {
     /// Asks for something the manager may wait for, at most `wait`.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn get_waiting(
         &self,
         path: &str,
@@ -243,7 +243,7 @@ impl Client {
     /// reaches its store, the request is repeated, for `patience` at most. The user is notified once.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn get_patiently(
         &self,
         path: &str,
@@ -272,7 +272,7 @@ impl Client {
     /// Sends something.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn post(&self, path: &str, body: Option<&(impl Serialize + ?Sized)>) -> Result<Answer, Failure> {
         self.send(Method::POST, path, body).await
     }
@@ -280,7 +280,7 @@ impl Client {
     /// Creates or replaces something.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn put(&self, path: &str, body: &(impl Serialize + ?Sized)) -> Result<Answer, Failure> {
         self.put_if(path, body, None).await
     }
@@ -288,7 +288,7 @@ impl Client {
     /// Replaces something, with `tag` only if it is still what was read with it.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn put_if(
         &self,
         path: &str,
@@ -306,7 +306,7 @@ impl Client {
     /// Deletes something.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn delete(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::DELETE, path, NOTHING).await
     }
@@ -314,7 +314,7 @@ impl Client {
     /// Deletes what a query names.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn delete_where(&self, path: &str, query: &(impl Serialize + ?Sized)) -> Result<Answer, Failure> {
         Ok(self.0.call(Method::DELETE, path).query(query).send().await?)
     }
@@ -322,7 +322,7 @@ impl Client {
     /// Deletes what a body names.
     ///
     /// # Errors
-    /// Like [`Client::get`].
+    /// Like [`ManagerClient::get`].
     pub async fn delete_with(&self, path: &str, body: &(impl Serialize + ?Sized)) -> Result<Answer, Failure> {
         self.send(Method::DELETE, path, Some(body)).await
     }
@@ -358,14 +358,14 @@ mod tests {
                 .unwrap()
         };
         let url = |text: &str| Some(text.to_owned());
-        assert_eq!(found(None, None, &[]), (None, Key::OfEnvironment));
-        assert_eq!(found(None, None, &[(URL, "http://b")]), (url("http://b"), Key::OfEnvironment));
+        assert_eq!(found(None, None, &[]), (None, KeySource::OfEnvironment));
+        assert_eq!(found(None, None, &[(URL, "http://b")]), (url("http://b"), KeySource::OfEnvironment));
         assert_eq!(
             found(Some(""), None, &[(URL, "http://b")]).0,
             url("http://b"),
             "as a compose file gives what is not set"
         );
         let both = found(Some("http://a"), Some("k"), &[(URL, "http://b"), (profile::PROFILE, "prod")]);
-        assert_eq!(both, (url("http://a"), Key::File("k".into())));
+        assert_eq!(both, (url("http://a"), KeySource::File("k".into())));
     }
 }

@@ -151,7 +151,7 @@ impl Sharers {
 
 /// What an examination came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct Diagnosis {
     /// Whether every check is.
     pub healthy: bool,
     /// What was looked at.
@@ -168,7 +168,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-impl Report {
+impl Diagnosis {
     fn new(checks: Vec<Check>, queues: Vec<Books>, sharers: Sharers, audit: Audit) -> Self {
         let Audit { looked_at, found, findings } = audit;
         let healthy = checks.iter().all(|check| check.ok);
@@ -214,7 +214,7 @@ pub async fn examine(
     here: Option<&str>,
     archive: Check,
     watch: impl FnMut(u64),
-) -> Result<Report> {
+) -> Result<Diagnosis> {
     let engine = store.as_ref();
     let mut checks = Vec::new();
     let health = readable(engine.health().await)?;
@@ -255,7 +255,7 @@ pub async fn examine(
             Sharers::new(here, url.as_deref(), Vec::new())
         }
     };
-    Ok(Report::new(checks, queues, sharers, audit))
+    Ok(Diagnosis::new(checks, queues, sharers, audit))
 }
 
 /// Examines the file of the archive, also when no manager keeps it. `path` is `None` where dead letters are not kept, or

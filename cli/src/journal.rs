@@ -1,6 +1,6 @@
 //! Journals: a store and its dead letters as newline JSON, for backups and for moving between engines.
 //!
-//! The first line is a [`Header`], each further one an [`Entry`], and the last one counts them and has the digest of all
+//! The first line is a [`Header`], each further one a [`JournalEntry`], and the last one counts them and has the digest of all
 //! before it. A journal is read twice, for the check comes before the first write, and tasks that wait get their edges
 //! once all tasks are stored. What one line holds is bounded, and so is the memory of both directions.
 //!
@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, io};
 use jobbers_common::engine;
 use serde::{Deserialize, Serialize};
 
-pub use self::{entry::Entry, reader::Journal};
+pub use self::{entry::JournalEntry, reader::Journal};
 
 /// The version of the format that this program writes, and the only one that it reads.
 const VERSION: u32 = 1;
@@ -47,7 +47,7 @@ pub type Counts = BTreeMap<String, u64>;
 
 /// What the last line says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct End {
+struct Trailer {
     kind: String,
     counts: Counts,
     /// SHA-256 of all bytes before this line, in hexadecimal digits.

@@ -24,12 +24,12 @@ pub(crate) struct Scratch {
     #[cfg(feature = "bench")]
     pub(crate) url: String,
     /// Its storage.
-    pub(crate) place: Place,
+    pub(crate) storage: ScratchStorage,
 }
 
 /// The storage of a scratch store.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum ScratchStorage {
     /// A folder of its own, removed when the last that writes in it is done.
     Sqlite {
         /// The folder; the store is [`FILE`] in it.
@@ -56,7 +56,7 @@ impl Scratch {
     /// # Errors
     /// When the place can't be had.
     pub(crate) async fn open(given: Option<&str>) -> Result<Self, Failure> {
-        let (place, url) = match given {
+        let (storage, url) = match given {
             None => fresh_file(&std::env::temp_dir(), "")?,
             Some(named) => match named.strip_prefix("sqlite:") {
                 Some(path) => fresh_file(&folder_of(path), query_of(path))?,
@@ -69,16 +69,16 @@ impl Scratch {
             engine,
             #[cfg(feature = "bench")]
             url,
-            place,
+            storage,
         })
     }
 
     /// Where dead letters are kept for that while.
     #[must_use]
     pub(crate) fn dead_letters(&self) -> PathBuf {
-        let folder = match &self.place {
-            Place::Sqlite { folder } => folder.path(),
-            Place::Redis { folder, .. } => folder.path(),
+        let folder = match &self.storage {
+            ScratchStorage::Sqlite { folder } => folder.path(),
+            ScratchStorage::Redis { folder, .. } => folder.path(),
         };
         folder.join("dead-letters.db")
     }
@@ -89,19 +89,21 @@ impl Scratch {
     /// When the folder can't be removed, or the server can't be reached any more.
     pub(crate) async fn remove(self) -> Result<(), Failure> {
         drop(self.engine);
-        match self.place {
-            Place::Sqlite { folder } => Arc::into_inner(folder).map_or(Ok(()), |folder| {
+        match self.storage {
+            ScratchStorage::Sqlite { folder } => Arc::into_inner(folder).map_or(Ok(()), |folder| {
                 let path = folder.path().to_owned();
                 let lost = |error| Failure::Unavailable(format!("{} could not be removed: {error}", path.display()));
                 folder.close().map_err(lost)
             }),
             #[cfg(feature = "redis")]
-            Place::Redis { server, prefix, folder: _ } => prefix::clear(&server, &prefix).await.map_err(|error| {
-                Failure::Unavailable(format!("the keys {prefix}:* could not be cleared away: {error}"))
-            }),
+            ScratchStorage::Redis { server, prefix, folder: _ } => {
+                prefix::clear(&server, &prefix).await.map_err(|error| {
+                    Failure::Unavailable(format!("the keys {prefix}:* could not be cleared away: {error}"))
+                })
+            }
             // Such a store was never opened.
             #[cfg(not(feature = "redis"))]
-            Place::Redis { server, prefix, folder: _ } => Err(Failure::Unavailable(format!(
+            ScratchStorage::Redis { server, prefix, folder: _ } => Err(Failure::Unavailable(format!(
                 "the keys {prefix}:* of {server} stay: this program is built without the feature `redis`"
             ))),
         }
@@ -134,10 +136,10 @@ fn private_folder(within: &Path) -> Result<TempDir, Failure> {
     made.map_err(|error| Failure::Unavailable(format!("no folder can be made in {}: {error}", within.display())))
 }
 
-fn fresh_file(folder: &Path, query: &str) -> Result<(Place, String), Failure> {
+fn fresh_file(folder: &Path, query: &str) -> Result<(ScratchStorage, String), Failure> {
     let folder = private_folder(folder)?;
     let url = format!("sqlite://{}{query}", folder.path().join(FILE).display());
-    Ok((Place::Sqlite { folder: Arc::new(folder) }, url))
+    Ok((ScratchStorage::Sqlite { folder: Arc::new(folder) }, url))
 }
 
 /// The folder of `//./jobbers.db?…`.
@@ -154,7 +156,7 @@ fn query_of(path: &str) -> &str {
     path.find('?').map_or("", |at| &path[at..])
 }
 
-fn fresh_prefix(given: &str, folder: TempDir) -> (Place, String) {
+fn fresh_prefix(given: &str, folder: TempDir) -> (ScratchStorage, String) {
     let server = given.split('?').next().unwrap_or(given).to_owned();
     let prefix = format!("jobbers-{}", ulid::Ulid::generate());
     // A prefix in the URL is replaced; other parameters stay.
@@ -163,7 +165,7 @@ fn fresh_prefix(given: &str, folder: TempDir) -> (Place, String) {
     let query: String = kept.iter().map(|parameter| format!("{parameter}&")).collect();
     let url = format!("{server}?{query}prefix={prefix}");
     let bare = if kept.is_empty() { server } else { format!("{server}?{}", kept.join("&")) };
-    (Place::Redis { server: bare, prefix, folder }, url)
+    (ScratchStorage::Redis { server: bare, prefix, folder }, url)
 }
 
 #[cfg(test)]
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn a_prefix_of_somebody_else_is_not_used() {
         let fresh = |url| fresh_prefix(url, private_folder(&std::env::temp_dir()).unwrap());
-        let (Place::Redis { server, prefix, .. }, url) = fresh("redis+unix:///s?db=2&prefix=team-a") else {
+        let (ScratchStorage::Redis { server, prefix, .. }, url) = fresh("redis+unix:///s?db=2&prefix=team-a") else {
             panic!("a Redis")
         };
         assert_eq!(server, "redis+unix:///s?db=2");

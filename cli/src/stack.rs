@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What is to run.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct StackPlan {
     /// The manager's configuration.
     pub(crate) manager: jobbers_manager::Config,
     /// The worker's; `None` for no worker.
@@ -43,19 +43,19 @@ pub(crate) struct Plan {
 pub(crate) struct Stack {
     /// Where the manager listens.
     pub(crate) address: SocketAddr,
-    manager: Service<()>,
-    worker: Option<Service<Result<Report, WorkerError>>>,
-    cleaner: Service<()>,
+    manager: RunningService<()>,
+    worker: Option<RunningService<Result<Report, WorkerError>>>,
+    cleaner: RunningService<()>,
     ended: CancellationToken,
 }
 
 #[derive(Debug)]
-struct Service<T> {
+struct RunningService<T> {
     shutdown: Shutdown,
     task: JoinHandle<T>,
 }
 
-impl<T: Send + 'static> Service<T> {
+impl<T: Send + 'static> RunningService<T> {
     /// Starts it. However it ends, `ended` is cancelled.
     fn start<F: Future<Output = T> + Send + 'static>(
         now: &CancellationToken,
@@ -83,13 +83,13 @@ impl Stack {
     ///
     /// # Errors
     /// When the listener has no address.
-    pub(crate) async fn start(plan: Plan) -> Result<Self, Failure> {
-        let Plan { manager, worker, listeners, engine, now } = plan;
+    pub(crate) async fn start(plan: StackPlan) -> Result<Self, Failure> {
+        let StackPlan { manager, worker, listeners, engine, now } = plan;
         let address = listeners.http.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
         let (for_manager, for_cleaner) = (Arc::clone(&engine), Arc::clone(&engine));
         let ended = CancellationToken::new();
         let worker = worker.map(|config| Worker::new(config, Arc::clone(&engine)).tasks(stock::ALL));
-        let worker = worker.map(|worker| Service::start(&now, &ended, |shutdown| worker.run_until(shutdown)));
+        let worker = worker.map(|worker| RunningService::start(&now, &ended, |shutdown| worker.run_until(shutdown)));
         if worker.is_some() {
             tokio::select! {
                 _ = tokio::time::timeout(WORKER_PATIENCE, worker_is_known(engine.as_ref())) => {}
@@ -99,9 +99,9 @@ impl Stack {
         let manage = |shutdown| jobbers_manager::run(manager, for_manager, listeners, shutdown);
         Ok(Self {
             address,
-            manager: Service::start(&now, &ended, manage),
+            manager: RunningService::start(&now, &ended, manage),
             worker,
-            cleaner: Service::start(&now, &ended, |shutdown| clean(for_cleaner, shutdown)),
+            cleaner: RunningService::start(&now, &ended, |shutdown| clean(for_cleaner, shutdown)),
             ended,
         })
     }

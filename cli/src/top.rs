@@ -3,11 +3,11 @@
 //! Everything comes from the manager's HTTP API. Nothing is kept beyond the last two looks; for what was an hour ago there
 //! are the dashboards. Start reading at [`state`], then [`steer`] and `press`, then [`view`].
 
-pub(crate) mod change;
+pub(crate) mod action;
 mod columns;
 pub(crate) mod keys;
+pub(crate) mod navigation;
 pub(crate) mod order;
-pub(crate) mod place;
 mod press;
 mod rows;
 pub(crate) mod screen;

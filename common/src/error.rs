@@ -6,7 +6,7 @@ use crate::{
     dependency::refused::RefusedDependency,
     lifecycle::Status,
     name::{KeyId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
-    queue::routing::{Overlap, RouteKey},
+    queue::routing::{RouteKey, RuleOverlap},
     task::unique::UniqueKey,
 };
 
@@ -188,8 +188,8 @@ pub enum Error {
     Config(String),
 }
 
-impl From<Overlap> for Error {
-    fn from(Overlap { rule, other }: Overlap) -> Self {
+impl From<RuleOverlap> for Error {
+    fn from(RuleOverlap { rule, other }: RuleOverlap) -> Self {
         Self::RulesOverlap { rule, other }
     }
 }

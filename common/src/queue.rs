@@ -265,8 +265,8 @@ impl RoleConfig {
         if self.order == QueueOrder::Strict && !self.weights.is_empty() {
             return Err("weights need the order \"weighted\"".to_owned());
         }
-        if let Some(stranger) = self.weights.keys().find(|queue| !distinct.contains(queue)) {
-            return Err(format!("there is a weight for queue {stranger}, which is none of the role's"));
+        if let Some(extra) = self.weights.keys().find(|queue| !distinct.contains(queue)) {
+            return Err(format!("there is a weight for queue {extra}, which is none of the role's"));
         }
         if !self.weights.values().all(|weight| (1..=MAX_WEIGHT).contains(weight)) {
             return Err(format!("a weight is 1 to {MAX_WEIGHT}"));

@@ -59,7 +59,7 @@ pub enum CatchUp {
 
 /// A schedule's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Fields")]
+#[serde(try_from = "ScheduleFields")]
 pub struct Schedule {
     /// Its name.
     pub name: ScheduleName,
@@ -81,7 +81,7 @@ pub struct Schedule {
 
 /// A schedule's settings as they are read. `#[serde(flatten)]` would change the numbers in parameters.
 #[derive(Deserialize)]
-struct Fields {
+struct ScheduleFields {
     name: ScheduleName,
     timing: Timing,
     #[serde(default)]
@@ -98,11 +98,11 @@ struct Fields {
     paused: bool,
 }
 
-impl TryFrom<Fields> for Schedule {
+impl TryFrom<ScheduleFields> for Schedule {
     type Error = &'static str;
 
-    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
-        let Fields { name, timing, task, workflow, overlap, catch_up, jitter, paused } = fields;
+    fn try_from(fields: ScheduleFields) -> Result<Self, Self::Error> {
+        let ScheduleFields { name, timing, task, workflow, overlap, catch_up, jitter, paused } = fields;
         let target = match (task, workflow) {
             (Some(task), None) => Target::Task(task),
             (None, Some(workflow)) => Target::Workflow(workflow),

@@ -79,7 +79,7 @@ pub struct Panel {
     pub leads_to: Vec<Target>,
     /// What it asks.
     #[serde(rename = "query")]
-    pub queries: Vec<Query>,
+    pub queries: Vec<PanelQuery>,
 }
 
 /// How a panel is drawn.
@@ -146,7 +146,7 @@ pub enum Target {
 /// What a panel asks of Prometheus.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Query {
+pub struct PanelQuery {
     /// PromQL.
     pub expr: String,
     /// The name of its series or its column.

@@ -27,14 +27,14 @@ const TOO_OLD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct ConfigCache {
     engine: Arc<dyn Engine>,
-    known: ArcSwapOption<Known>,
+    known: ArcSwapOption<CachedConfig>,
     turns: Turns,
     /// Held while [`ConfigCache::recent`] reads, so that one read serves every caller.
     reading: Arc<Mutex<()>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedConfig {
     config: Arc<Config>,
     /// When the read began: whatever changed later may be missing.
     as_of: Instant,
@@ -142,7 +142,7 @@ impl ConfigCache {
 
     /// Caches a configuration, unless a later one is cached already.
     fn keep(&self, config: &Arc<Config>, as_of: Instant) {
-        let read = Arc::new(Known { config: Arc::clone(config), as_of });
+        let read = Arc::new(CachedConfig { config: Arc::clone(config), as_of });
         let before = self.known.rcu(|known| match known {
             Some(known) if known.as_of > as_of => Some(Arc::clone(known)),
             _ => Some(Arc::clone(&read)),

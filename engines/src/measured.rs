@@ -29,11 +29,11 @@ macro_rules! operations {
     (@all $($name:ident)*) => {
         /// The histogram of each verb, bound once.
         #[derive(Debug)]
-        struct Operations {
+        struct VerbHistograms {
             $($name: BoundHistogram<f64>),*
         }
 
-        impl Operations {
+        impl VerbHistograms {
             fn new(engine: &'static str, meter: &Meter) -> Self {
                 let histogram = ENGINE_OPERATION_DURATION.histogram(meter);
                 let of = |name| histogram.bind(&[KeyValue::new("engine", engine), KeyValue::new("operation", name)]);
@@ -52,7 +52,7 @@ pub struct Measured {
     boards: Arc<dyn Boards>,
     backup: Arc<dyn Backup>,
     engine: &'static str,
-    operations: Operations,
+    operations: VerbHistograms,
     errors: Counter<u64>,
     board_calls: Counter<u64>,
 }
@@ -61,7 +61,7 @@ impl Measured {
     /// Measures the calls to `inner` on `meter`; `engine` is `sqlite` or `redis`.
     #[must_use]
     pub fn new(inner: Arc<dyn Engine>, engine: &'static str, meter: &Meter) -> Self {
-        let (operations, errors) = (Operations::new(engine, meter), ENGINE_ERRORS.counter(meter));
+        let (operations, errors) = (VerbHistograms::new(engine, meter), ENGINE_ERRORS.counter(meter));
         let board_calls = BOARD_CALLS.counter(meter);
         let (boards, backup) = (Arc::clone(&inner).boards(), Arc::clone(&inner).backup());
         Self { inner, boards, backup, engine, operations, errors, board_calls }

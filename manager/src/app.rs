@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use jobbers_process::{
     server::{
-        memory::{ClientMemory, Kind, Share},
+        memory::{ClientMemory, Kind, MemoryShare},
         networks::Networks,
         tls::{Tls, Validity},
     },
@@ -39,7 +39,7 @@ use crate::{
         live_config::LiveConfig,
         total_history::TotalHistory,
     },
-    submissions::ids::Ids,
+    submissions::ids::IdGenerator,
     telemetry::{
         gauges::{Gauges, Observed},
         meters::Meters,
@@ -57,7 +57,7 @@ pub(crate) struct App {
     pub(crate) live: LiveConfig,
     pub(crate) known: KnownTasks,
     pub(crate) leases: Arc<Leases>,
-    pub(crate) ids: Ids,
+    pub(crate) ids: IdGenerator,
     pub(crate) dead_letters: Arc<DeadLetters>,
     pub(crate) max_payload_bytes: usize,
     pub(crate) max_body_bytes: usize,
@@ -103,7 +103,7 @@ impl App {
             boards: Arc::clone(&engine).boards(),
             dead_letters: Arc::new(DeadLetters::new(config, Arc::clone(&engine), url, shutdown.drain.clone())),
             engine,
-            ids: Ids::default(),
+            ids: IdGenerator::default(),
             max_payload_bytes: config.max_payload_bytes,
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
@@ -158,7 +158,7 @@ impl App {
     ///
     /// # Errors
     /// [`Code::Overloaded`] when as many wait as memory allows.
-    pub(crate) fn wait_share(&self) -> Result<Share, Problem> {
+    pub(crate) fn wait_share(&self) -> Result<MemoryShare, Problem> {
         self.memory.take(Kind::Waiting, WAITING_BYTES).ok_or_else(overloaded)
     }
 

@@ -37,7 +37,7 @@ use self::{
 use crate::{
     app::App,
     dead_letters::changes::{new_id, unknown},
-    doors::{Pass, Requirement, methods, requirement, sessions::OfPage},
+    doors::{Admission, Requirement, methods, requirement, sessions::OfPage},
     listening::client_address::ClientAddress,
 };
 
@@ -71,7 +71,7 @@ impl AuditedOperations {
         &self,
         request: &Request,
         route: Option<&str>,
-        (pass, request_id): (&Pass, &str),
+        (pass, request_id): (&Admission, &str),
     ) -> Option<AskedChange> {
         let route = route?;
         let operation = self.0.get(route)?.get(request.method())?;
@@ -118,7 +118,7 @@ impl Change {
     pub(crate) async fn begin(app: &Arc<App>, AskedChange { route, record }: AskedChange) -> Result<Self, Problem> {
         let subject = Subject::of(&route, record.object.as_deref());
         let before = match &subject {
-            Some(subject) => subject.look(app).await?,
+            Some(subject) => subject.read(app).await?,
             None => None,
         };
         let (id, operation, record) = (new_id(), record.operation.clone(), record.encode());
@@ -172,7 +172,7 @@ impl Change {
         let subject = self.subject.take().or_else(|| Subject::of(&self.route, outcome.object.as_deref()));
         if let Some(subject) = subject.filter(|_| result != ChangeResult::Refused) {
             // What it was is logged even if what it is can't be read.
-            let after = subject.look(&self.app).await.unwrap_or_default();
+            let after = subject.read(&self.app).await.unwrap_or_default();
             (outcome.before, outcome.after) = subject::differences(self.before.take(), after);
         }
         outcome

@@ -56,7 +56,7 @@ mod pace;
 mod reply;
 mod request;
 
-use self::{pace::Pace, reply::End};
+use self::{pace::IntakePace, reply::RequestEnd};
 use crate::config::bridges::{BridgeSettings, Bridges};
 
 /// The pause after a failure of the store.
@@ -85,10 +85,10 @@ struct Bridge {
     settings: BridgeSettings,
     board: BoardName,
     /// What it has taken and not answered, by native task.
-    held: HashMap<TaskId, Held>,
+    held: HashMap<TaskId, HeldTask>,
     /// Each waits for the end of one native task.
-    followers: JoinSet<(TaskId, End)>,
-    pace: Pace,
+    followers: JoinSet<(TaskId, RequestEnd)>,
+    pace: IntakePace,
     /// The board's counter at the latest look.
     seen: u64,
     /// For how long no task of the group becomes visible by time alone.
@@ -99,7 +99,7 @@ struct Bridge {
 
 /// A task of the board that this bridge has taken.
 #[derive(Debug)]
-struct Held {
+struct HeldTask {
     /// Its revision now.
     revision: u64,
     /// Its time now: the end of the lease.
@@ -115,7 +115,7 @@ struct Held {
     /// Who waits for the end of the native task; `None` until that is submitted.
     follower: Option<AbortHandle>,
     /// How it ended.
-    end: Option<End>,
+    end: Option<RequestEnd>,
 }
 
 impl Bridge {
@@ -127,7 +127,7 @@ impl Bridge {
             settings,
             held: HashMap::new(),
             followers: JoinSet::new(),
-            pace: Pace::default(),
+            pace: IntakePace::default(),
             seen: 0,
             quiet: Duration::ZERO,
             trouble: None,
@@ -199,7 +199,7 @@ impl Bridge {
 }
 
 /// Notes how a native task ended, if its board's task is still held.
-fn note_end(held: &mut HashMap<TaskId, Held>, id: &TaskId, end: End) {
+fn note_end(held: &mut HashMap<TaskId, HeldTask>, id: &TaskId, end: RequestEnd) {
     if let Some(held) = held.get_mut(id) {
         held.end = Some(end);
     }

@@ -65,7 +65,7 @@ pub(crate) struct KeysNeeded;
 
 /// Why a request is let in.
 #[derive(Debug, Clone)]
-pub(crate) enum Pass {
+pub(crate) enum Admission {
     /// Nothing is needed for what it asks.
     Free,
     /// The store has no key.
@@ -80,7 +80,7 @@ pub(crate) struct Signer(pub(crate) Arc<AccessKey>);
 
 /// What a request asks for, and how it may be signed in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct AccessRequest<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
     /// Whom a trusted proxy signed in.
@@ -130,31 +130,31 @@ impl Doors {
     }
 
     /// Lets a request through to its route, or refuses it.
-    pub(crate) async fn check(&self, app: &App, asked: Asked<'_>, route: Option<&str>) -> Result<Pass> {
+    pub(crate) async fn check(&self, app: &App, request: AccessRequest<'_>, route: Option<&str>) -> Result<Admission> {
         let requirement = match &self.requirements {
             None => &Requirement::Open,
-            Some(requirements) => requirements.of_request(asked.method, route),
+            Some(requirements) => requirements.of_request(request.method, route),
         };
         if requirement == &Requirement::Open {
-            return Ok(Pass::Free);
+            return Ok(Admission::Free);
         }
         let config = app.live.current().await?;
-        match Signed::by(app, &config, asked, requirement).await? {
+        match Signed::by(app, &config, request, requirement).await? {
             Some(signed) => {
                 app.last_use.note(&app.engine, &signed.key, SystemTime::now().into());
-                Ok(Pass::Key(signed))
+                Ok(Admission::Key(signed))
             }
             None if self.needs_keys => Err(Problem::new(Code::KeyRequired, NO_KEY_YET)),
             None => {
-                let sent = asked.headers.get_all(header::AUTHORIZATION).iter();
+                let sent = request.headers.get_all(header::AUTHORIZATION).iter();
                 let headers = sent.map(|value| (header::AUTHORIZATION, value.clone())).collect();
-                Ok(Pass::NoKeys(Unsigned { headers, requirement: requirement.clone() }))
+                Ok(Admission::NoKeys(Unsigned { headers, requirement: requirement.clone() }))
             }
         }
     }
 }
 
-impl Pass {
+impl Admission {
     /// The key that signed its client in.
     pub(crate) fn key(&self) -> Option<&AccessKey> {
         match self {
@@ -242,16 +242,21 @@ impl Pass {
 
 impl Signed {
     /// Signs a request in by what it comes with. `None` while the store has no key.
-    async fn by(app: &App, config: &Config, asked: Asked<'_>, requirement: &Requirement) -> Result<Option<Self>> {
+    async fn by(
+        app: &App,
+        config: &Config,
+        request: AccessRequest<'_>,
+        requirement: &Requirement,
+    ) -> Result<Option<Self>> {
         let now = SystemTime::now().into();
-        if let Some(identity) = asked.identity.filter(|_| !config.keys.is_empty()) {
+        if let Some(identity) = request.identity.filter(|_| !config.keys.is_empty()) {
             let key = named::find(config, identity, now)?;
-            named::check_origin(asked.method, asked.headers, asked.takes_sessions)?;
+            named::check_origin(request.method, request.headers, request.takes_sessions)?;
             return Self::for_request(key, Proof::Name(identity.clone()), requirement).map(Some);
         }
-        match Self::in_with(config, asked.headers, requirement) {
-            Err(problem) if asked.takes_sessions && problem.code() == Code::KeyRequired => {
-                let found = Box::pin(sessions::find(&*app.engine, config, asked.headers, now)).await?;
+        match Self::in_with(config, request.headers, requirement) {
+            Err(problem) if request.takes_sessions && problem.code() == Code::KeyRequired => {
+                let found = Box::pin(sessions::find(&*app.engine, config, request.headers, now)).await?;
                 let (key, digest) = found.ok_or(problem)?;
                 Self::for_request(key, Proof::Secret(digest), requirement).map(Some)
             }
@@ -294,7 +299,7 @@ pub(crate) enum Visitor {
     /// No key is needed.
     Any,
     /// One who is not signed in.
-    Stranger,
+    Anonymous,
     /// One who is.
     Key(Arc<AccessKey>),
 }
@@ -314,17 +319,17 @@ impl Visitor {
                 Ok(key) => Ok(Self::Key(key)),
                 // A page shows a person what is wrong with their name.
                 Err(problem) if page.is_some() => Err(problem),
-                Err(_) => Ok(Self::Stranger),
+                Err(_) => Ok(Self::Anonymous),
             };
         }
         match sign_in(&config, headers) {
             Ok(Some((key, _))) => Ok(Self::Key(key)),
-            Ok(None) => Ok(if needed.is_some() { Self::Stranger } else { Self::Any }),
+            Ok(None) => Ok(if needed.is_some() { Self::Anonymous } else { Self::Any }),
             Err(_) if page.is_some() => {
                 let found = sessions::find(&*app.engine, &config, headers, SystemTime::now().into()).await?;
-                Ok(found.map_or(Self::Stranger, |(key, _)| Self::Key(key)))
+                Ok(found.map_or(Self::Anonymous, |(key, _)| Self::Key(key)))
             }
-            Err(_) => Ok(Self::Stranger),
+            Err(_) => Ok(Self::Anonymous),
         }
     }
 }
@@ -447,9 +452,9 @@ mod tests {
         ] {
             let sent: Vec<&str> = sent.iter().map(String::as_str).collect();
             let requirement = Requirement::Scopes([Scope::QueuesRead].into());
-            let pass = Pass::NoKeys(Unsigned { headers: headers(&sent), requirement });
-            assert!(pass.valid_in(&config(&[]), now).is_some());
-            assert_eq!(pass.valid_in(&config(&[key]), now).is_some(), goes_on, "{sent:?}");
+            let admission = Admission::NoKeys(Unsigned { headers: headers(&sent), requirement });
+            assert!(admission.valid_in(&config(&[]), now).is_some());
+            assert_eq!(admission.valid_in(&config(&[key]), now).is_some(), goes_on, "{sent:?}");
         }
     }
 

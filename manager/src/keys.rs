@@ -20,7 +20,7 @@ pub const KEEP: Duration = Duration::from_hours(24);
 
 /// Why a key stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum KeyRefusal {
     /// A new secret would not sign any client in.
     #[error("key {id} {why}: create another one")]
     Ended {
@@ -67,18 +67,18 @@ pub fn issued_with(text: KeyText, request: NewKeyRequest, by: &str, now: Timesta
 /// A key with a new secret, and its text. Its other secrets end after `keep`, unless they end before.
 ///
 /// # Errors
-/// [`Refusal::Ended`], [`Refusal::TooManySecrets`].
-pub fn rotated(stored: &AccessKey, keep: Duration, now: Timestamp) -> Result<(KeyText, AccessKey), Refusal> {
+/// [`KeyRefusal::Ended`], [`KeyRefusal::TooManySecrets`].
+pub fn rotated(stored: &AccessKey, keep: Duration, now: Timestamp) -> Result<(KeyText, AccessKey), KeyRefusal> {
     let id = stored.id.to_string();
     if stored.revoked_at.is_some() {
-        return Err(Refusal::Ended { id, why: "was revoked" });
+        return Err(KeyRefusal::Ended { id, why: "was revoked" });
     }
     if stored.expires_at.is_some_and(|end| end <= now) {
-        return Err(Refusal::Ended { id, why: "has expired" });
+        return Err(KeyRefusal::Ended { id, why: "has expired" });
     }
     let mut kept: Vec<StoredSecret> = stored.valid_secrets(now).filter(|_| !keep.is_zero()).cloned().collect();
     if kept.len() >= MAX_SECRETS {
-        return Err(Refusal::TooManySecrets(id));
+        return Err(KeyRefusal::TooManySecrets(id));
     }
     let end = now.after(keep);
     for secret in &mut kept {
@@ -99,10 +99,10 @@ pub fn revoked(stored: &AccessKey, now: Timestamp) -> AccessKey {
 /// Checks that a key signs no client in, and so may be deleted.
 ///
 /// # Errors
-/// [`Refusal::InUse`].
-pub fn check_deletable(key: &AccessKey, now: Timestamp) -> Result<(), Refusal> {
+/// [`KeyRefusal::InUse`].
+pub fn check_deletable(key: &AccessKey, now: Timestamp) -> Result<(), KeyRefusal> {
     let is_used = key.valid_secrets(now).next().is_some();
-    if is_used { Err(Refusal::InUse(key.id.to_string())) } else { Ok(()) }
+    if is_used { Err(KeyRefusal::InUse(key.id.to_string())) } else { Ok(()) }
 }
 
 /// A scope that a key grants and `other` does not.
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(revoked(&over, now.after(Duration::from_secs(1))).revoked_at, Some(now), "it was revoked once");
         let expired = AccessKey { expires_at: Some(now), ..stored };
         for ended in [over, expired] {
-            assert!(matches!(rotated(&ended, KEEP, now), Err(Refusal::Ended { .. })));
+            assert!(matches!(rotated(&ended, KEEP, now), Err(KeyRefusal::Ended { .. })));
             assert_eq!(check_deletable(&ended, now), Ok(()));
         }
     }

@@ -20,7 +20,7 @@ use super::{
         frame::{Answered, Screen, action, button},
         words::{Tone, line, many, number, shell, state, to, when},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many boards, groups or tasks are on a page.
@@ -106,7 +106,7 @@ pub(super) async fn show(screen: Screen, Query(params): Query<Params>) -> Answer
     Ok(screen.page("Boards", &params.name, &body))
 }
 
-async fn groups_page(screen: &Screen, params: &Params) -> Result<Markup, Refusal> {
+async fn groups_page(screen: &Screen, params: &Params) -> Result<Markup, ApiRefusal> {
     let name = &params.name;
     let query = paged(&[], params.cursor.as_deref());
     let page: GroupListView = screen.api.get(&to(&path(["boards", name, "groups"]), &query)).await?;
@@ -134,7 +134,7 @@ fn group_name(group: &str) -> Markup {
     html! { @if group.is_empty() { i { "without a name" } } @else { (line(group)) } }
 }
 
-async fn group_page(screen: &Screen, params: &Params, group: &str) -> Result<Markup, Refusal> {
+async fn group_page(screen: &Screen, params: &Params, group: &str) -> Result<Markup, ApiRefusal> {
     let name = &params.name;
     let query = paged(&[("group", group)], params.cursor.as_deref());
     let page: BoardTaskListView = screen.api.get(&to(&path(["boards", name, "tasks"]), &query)).await?;

@@ -77,7 +77,7 @@ pub fn routes(api: Router) -> Router {
         .route("/ui/manager", get(manager::show))
         .route("/ui/download", get(elements::payload::download))
         .layer(from_fn(access::sign_in::around))
-        .layer(from_fn_with_state(Arc::<session::shared::Shared>::default(), session::shared::around))
+        .layer(from_fn_with_state(Arc::<session::shared::SharedPages>::default(), session::shared::around))
         .route("/sign-in", get(access::sign_in::show).post(access::sign_in::begin))
         .route("/ui/style.css", get(async || asset("text/css; charset=utf-8", STYLE)))
         .route("/ui/live.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))

@@ -8,12 +8,12 @@ use super::{
         frame::{Answered, Screen, missing},
         words::{number, prose, queue, seconds, text},
     },
-    session::ask::Refusal,
+    session::ask::ApiRefusal,
 };
 
 /// `GET /ui/manager`.
 pub(super) async fn show(screen: Screen) -> Answered {
-    let roles: Result<RoleListView, Refusal> = screen.api.get("/roles").await;
+    let roles: Result<RoleListView, ApiRefusal> = screen.api.get("/roles").await;
     let ready = &screen.ready;
     let body = html! {
         h1 { "This manager and its store" }
@@ -44,7 +44,7 @@ pub(super) async fn show(screen: Screen) -> Answered {
     Ok(screen.page("Manager", "Manager", &body))
 }
 
-fn role_table(roles: &Result<RoleListView, Refusal>) -> Markup {
+fn role_table(roles: &Result<RoleListView, ApiRefusal>) -> Markup {
     let roles = match roles {
         Ok(list) => &list.roles,
         Err(refusal) => return missing(refusal),

@@ -22,7 +22,7 @@ use super::{
         self, LATER,
         needs::{self, count},
     },
-    session::ask::Refusal,
+    session::ask::ApiRefusal,
     tasks::letters::cause_of,
 };
 
@@ -37,12 +37,12 @@ const ROWS: usize = 8;
 pub(super) async fn show(screen: Screen) -> Answered {
     let api = &screen.api;
     let queues: QueueListView = api.get(&format!("/queues?limit={READ}")).await?;
-    let workers: Result<WorkerListView, Refusal> = api.get("/workers").await;
-    let letters: Result<StatsView, Refusal> = api.get("/dead-letter-queue/stats").await;
+    let workers: Result<WorkerListView, ApiRefusal> = api.get("/workers").await;
+    let letters: Result<StatsView, ApiRefusal> = api.get("/dead-letter-queue/stats").await;
     let bad = format!("/tasks?status=failed,stalled,dropped&include=errors&limit={ROWS}");
-    let failures: Result<TaskPageView, Refusal> = api.get(&bad).await;
-    let history: Result<HistoryView, Refusal> = api.get("/history?last=60").await;
-    let boards: Result<BoardListView, Refusal> = api.get(&format!("/boards?limit={ROWS}")).await;
+    let failures: Result<TaskPageView, ApiRefusal> = api.get(&bad).await;
+    let history: Result<HistoryView, ApiRefusal> = api.get("/history?last=60").await;
+    let boards: Result<BoardListView, ApiRefusal> = api.get(&format!("/boards?limit={ROWS}")).await;
     let alive = workers.as_ref().ok().map(|list| list.workers.as_slice());
     let needs = needs::all(&screen.ready.warnings, &queues.queues, alive, letters.as_ref().ok());
     let body = html! {
@@ -95,7 +95,7 @@ fn queue_card(list: &QueueListView) -> Markup {
     }
 }
 
-fn causes(letters: &Result<StatsView, Refusal>) -> Markup {
+fn causes(letters: &Result<StatsView, ApiRefusal>) -> Markup {
     let letters = match letters {
         Ok(letters) => letters,
         Err(refusal) => return missing(refusal),
@@ -115,7 +115,7 @@ fn causes(letters: &Result<StatsView, Refusal>) -> Markup {
     }
 }
 
-fn worker_table(workers: &Result<WorkerListView, Refusal>) -> Markup {
+fn worker_table(workers: &Result<WorkerListView, ApiRefusal>) -> Markup {
     let workers = match workers {
         Ok(list) => &list.workers,
         Err(refusal) => return missing(refusal),
@@ -138,7 +138,7 @@ fn worker_table(workers: &Result<WorkerListView, Refusal>) -> Markup {
     }
 }
 
-fn failure_table(screen: &Screen, failures: &Result<TaskPageView, Refusal>) -> Markup {
+fn failure_table(screen: &Screen, failures: &Result<TaskPageView, ApiRefusal>) -> Markup {
     let failures = match failures {
         Ok(page) => &page.tasks,
         Err(refusal) => return missing(refusal),

@@ -19,7 +19,7 @@ use super::{
         frame::{Answered, Screen, action, button, missing},
         words::{Tone, figure, line, number, queue, shell, state, status, task, to, when, when_if},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many are on a page.
@@ -125,7 +125,7 @@ pub(super) struct Params {
 /// `GET /ui/schedule?name=`.
 pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<Params>) -> Answered {
     let one: ScheduleView = screen.api.get(&path(["schedules", &name])).await?;
-    let next: Result<NextSlotsView, Refusal> =
+    let next: Result<NextSlotsView, ApiRefusal> =
         screen.api.get(&format!("{}/next?count={AHEAD}", path(["schedules", &name]))).await;
     let ended = match &one.last_run {
         Some(run) => end_of(&screen.api, run).await,
@@ -158,11 +158,11 @@ pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<P
 async fn end_of(api: &Api, run: &RunView) -> Markup {
     let found = match (&run.task, &run.workflow) {
         (Some(id), _) => {
-            let found: Result<TaskView, Refusal> = api.get(&path(["tasks", id.as_str()])).await;
+            let found: Result<TaskView, ApiRefusal> = api.get(&path(["tasks", id.as_str()])).await;
             found.map(|task| status(task.status))
         }
         (_, Some(id)) => {
-            let found: Result<WorkflowGraphView, Refusal> = api.get(&path(["workflows", id.as_str()])).await;
+            let found: Result<WorkflowGraphView, ApiRefusal> = api.get(&path(["workflows", id.as_str()])).await;
             found.map(|graph| html! { (graph.run.state.as_str()) })
         }
         (None, None) => return html! {},
@@ -184,7 +184,7 @@ fn figures(screen: &Screen, one: &ScheduleView) -> Markup {
     }
 }
 
-fn slots(screen: &Screen, next: &Result<NextSlotsView, Refusal>) -> Markup {
+fn slots(screen: &Screen, next: &Result<NextSlotsView, ApiRefusal>) -> Markup {
     let next = match next {
         Ok(next) => next,
         Err(refusal) => return missing(refusal),

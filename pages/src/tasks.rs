@@ -29,7 +29,7 @@ use super::{
         frame::{Answered, Screen, action, button, missing, post_form},
         words::{line, many, number, queue, shell, status, task, text, to, when, when_if},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many are on a page.
@@ -90,7 +90,7 @@ pub(super) async fn show(
     Query(search): Query<Search>,
     Query(Said { did, n }): Query<Said>,
 ) -> Answered {
-    let page: Result<TaskPageView, Refusal> = screen.api.get(&search.request()).await;
+    let page: Result<TaskPageView, ApiRefusal> = screen.api.get(&search.request()).await;
     let body = html! {
         @if let Some(did) = did { (did.note("", n)) }
         h1 { "Tasks" @if let Ok(TaskPageView { total: Some(total), .. }) = &page { " " small { (number(*total)) } } }
@@ -242,7 +242,7 @@ impl Search {
         format!("jobbers cancel{}", flags.map(|(name, value)| flag(name, value)).concat())
     }
 
-    fn filter(&self) -> Result<FilterRequest, Refusal> {
+    fn filter(&self) -> Result<FilterRequest, ApiRefusal> {
         let label = self.label.as_deref().map(|label| label.split_once('=').unwrap_or((label, "")));
         let labels: BTreeMap<&str, &str> = label.into_iter().collect();
         let statuses =
@@ -260,7 +260,7 @@ impl Search {
     }
 }
 
-fn refused(detail: String) -> Refusal {
+fn refused(detail: String) -> ApiRefusal {
     Problem::new(Code::InvalidParameter, detail).into()
 }
 
@@ -338,7 +338,7 @@ fn question(screen: &Screen, search: &Search, act: Act, ids: &[Asked<TaskId>]) -
     screen.page("Tasks", &title, &body)
 }
 
-async fn cancel_all(api: &Api, search: &Search) -> Result<(Did, u64), Refusal> {
+async fn cancel_all(api: &Api, search: &Search) -> Result<(Did, u64), ApiRefusal> {
     let mut n = 0;
     for _ in 0..MOST_CALLS {
         let request = CancelRequest { ids: None, filter: Some(search.filter()?), limit: Some(MAX_BATCH) };
@@ -352,23 +352,23 @@ async fn cancel_all(api: &Api, search: &Search) -> Result<(Did, u64), Refusal> {
     Ok((Did::CancelledInPart, n))
 }
 
-async fn cancel(api: &Api, ids: Vec<Asked<TaskId>>) -> Result<(Did, u64), Refusal> {
+async fn cancel(api: &Api, ids: Vec<Asked<TaskId>>) -> Result<(Did, u64), ApiRefusal> {
     let request = CancelRequest { ids: Some(ids), filter: None, limit: None };
     let report: CancelReport = api.call_with(Method::POST, "/tasks/cancel", &request).await?;
     Ok((Did::Cancelled, report.cancelled + report.requested))
 }
 
-async fn delete(api: &Api, ids: Vec<Asked<TaskId>>) -> Result<(Did, u64), Refusal> {
+async fn delete(api: &Api, ids: Vec<Asked<TaskId>>) -> Result<(Did, u64), ApiRefusal> {
     let report: DeleteReport =
         api.call_with(Method::POST, "/tasks/delete", &DeleteRequest { ids, cascade: true }).await?;
     Ok((Did::Deleted, report.deleted))
 }
 
 /// A refusal of one does not keep the others back.
-async fn resubmit(api: &Api, ids: &[Asked<TaskId>]) -> Result<(Did, u64), Refusal> {
+async fn resubmit(api: &Api, ids: &[Asked<TaskId>]) -> Result<(Did, u64), ApiRefusal> {
     let (mut sent, mut first) = (0, None);
     for id in ids.iter().filter_map(Asked::legal) {
-        let answer: Result<ResubmittedView, Refusal> =
+        let answer: Result<ResubmittedView, ApiRefusal> =
             api.call(Method::POST, &format!("{}/resubmit", path(["tasks", id.as_str()]))).await;
         match answer {
             Ok(_) => sent += 1,

@@ -16,7 +16,7 @@ use super::{
         frame::{Answered, Screen, action, button, missing},
         words::{Tone, figure, line, number, queue, shell, state, task, to, when, when_if},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many workers a page lists, and how many tasks of one.
@@ -140,7 +140,8 @@ impl Act {
 
 /// `POST /ui/workers`.
 pub(super) async fn change(api: Api, Form(Steer { act, host, version, role }): Form<Steer>) -> Answered {
-    let refused = |error: &dyn std::fmt::Display| Refusal::from(Problem::new(Code::InvalidRequest, error.to_string()));
+    let refused =
+        |error: &dyn std::fmt::Display| ApiRefusal::from(Problem::new(Code::InvalidRequest, error.to_string()));
     let role = role.map(|role| role.parse()).transpose().map_err(|error| refused(&error))?;
     let (verb, did) = act.verb();
     let steered: SteeredView =
@@ -162,7 +163,7 @@ pub(super) async fn show(screen: Screen, Query(OneParams { id, did, n }): Query<
     let worker = worker.ok_or_else(|| Problem::new(Code::UnknownWorker, format!("no live worker has the id {id}")))?;
     let limit = TASKS.to_string();
     let query = [("worker", id.as_str()), ("status", "started"), ("limit", &limit)];
-    let running: Result<TaskPageView, Refusal> = screen.api.get(&to("/tasks", &query)).await;
+    let running: Result<TaskPageView, ApiRefusal> = screen.api.get(&to("/tasks", &query)).await;
     let body = html! {
         @if let Some(did) = did { (did.note(&id, n)) }
         h1 #head data-live { (line(&worker.host)) ":" (worker.pid) " " (standing(&worker)) br; small.id { (id) } }
@@ -219,7 +220,7 @@ fn actions(worker: &WorkerView) -> Markup {
     }
 }
 
-fn tasks(screen: &Screen, page: &Result<TaskPageView, Refusal>) -> Markup {
+fn tasks(screen: &Screen, page: &Result<TaskPageView, ApiRefusal>) -> Markup {
     let page = match page {
         Ok(page) => page,
         Err(refusal) => return missing(refusal),

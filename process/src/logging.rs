@@ -117,7 +117,7 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    fmt::layer().with_writer(writer).with_ansi(false).json().event_format(lines::json::Json::default()).boxed()
+    fmt::layer().with_writer(writer).with_ansi(false).json().event_format(lines::json::JsonLines::default()).boxed()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, FileErrorKind, Result},
     held,
     log::LOG_BYTES,
 };
@@ -32,7 +32,7 @@ impl Settings {
     /// its owner alone.
     ///
     /// # Errors
-    /// [`ErrorKind::CannotOpen`].
+    /// [`FileErrorKind::CannotOpen`].
     pub fn open(&self, path: &Path, more: OpenFlags) -> Result<Connection> {
         let conn = open_noted(path, OpenFlags::SQLITE_OPEN_READ_WRITE | more)?;
         conn.busy_timeout(self.busy_timeout)?;
@@ -44,7 +44,7 @@ impl Settings {
     /// Opens a connection that can't write to the file, nor create it.
     ///
     /// # Errors
-    /// [`ErrorKind::CannotOpen`].
+    /// [`FileErrorKind::CannotOpen`].
     pub fn open_only_to_read(&self, path: &Path) -> Result<Connection> {
         let conn = open_noted(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         conn.busy_timeout(self.busy_timeout)?;
@@ -54,7 +54,7 @@ impl Settings {
     /// Opens a connection that only reads.
     ///
     /// # Errors
-    /// [`ErrorKind::CannotOpen`].
+    /// [`FileErrorKind::CannotOpen`].
     pub fn open_reader(&self, path: &Path) -> Result<Connection> {
         let conn = self.open(path, OpenFlags::empty())?;
         conn.pragma_update(None, "query_only", true)?;
@@ -65,13 +65,13 @@ impl Settings {
     /// when it changes the mode, and does not signal when they are done, so this retries.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] after the busy timeout; those of SQLite.
+    /// [`FileErrorKind::Locked`] after the busy timeout; those of SQLite.
     pub fn use_log(&self, conn: &Connection) -> Result<()> {
         let start = Instant::now();
         loop {
             let used = conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(Error::from);
             match used {
-                Err(Error { kind: ErrorKind::Locked, .. }) if start.elapsed() < self.busy_timeout => {
+                Err(Error { kind: FileErrorKind::Locked, .. }) if start.elapsed() < self.busy_timeout => {
                     thread::sleep(Duration::from_millis(5));
                 }
                 Err(error) => return Err(error),
@@ -84,7 +84,7 @@ impl Settings {
 /// Opens a connection, after noting that nothing else in this process may open the file.
 fn open_noted(path: &Path, flags: OpenFlags) -> Result<Connection> {
     if path != Path::new(MEMORY) {
-        let cant_open = |error: io::Error| Error { kind: ErrorKind::CannotOpen, text: error.to_string() };
+        let cant_open = |error: io::Error| Error { kind: FileErrorKind::CannotOpen, text: error.to_string() };
         held::note(path, flags.contains(OpenFlags::SQLITE_OPEN_CREATE)).map_err(cant_open)?;
     }
     Ok(Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?)

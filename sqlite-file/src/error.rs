@@ -10,14 +10,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[error("{text}")]
 pub struct Error {
     /// Its kind.
-    pub kind: ErrorKind,
+    pub kind: FileErrorKind,
     /// Its description.
     pub text: String,
 }
 
 /// How a file can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
+pub enum FileErrorKind {
     /// Another process holds the file for longer than the busy timeout.
     Locked,
     /// The disk is full, or the file reached SQLite's own limit, above the quota.
@@ -51,16 +51,16 @@ impl From<rusqlite::Error> for Error {
         // Extending the index of the log fails where the disk is full.
         let is_index_full = error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE);
         let kind = match (&error, error.sqlite_error_code()) {
-            _ if is_index_full => ErrorKind::Full,
-            (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => ErrorKind::Locked,
-            (_, Some(ErrorCode::DiskFull)) => ErrorKind::Full,
-            (_, Some(ErrorCode::ReadOnly)) => ErrorKind::ReadOnly,
-            (_, Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied)) => ErrorKind::CannotOpen,
+            _ if is_index_full => FileErrorKind::Full,
+            (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => FileErrorKind::Locked,
+            (_, Some(ErrorCode::DiskFull)) => FileErrorKind::Full,
+            (_, Some(ErrorCode::ReadOnly)) => FileErrorKind::ReadOnly,
+            (_, Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied)) => FileErrorKind::CannotOpen,
             (_, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation))
             | (FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..), _) => {
-                ErrorKind::Corrupt
+                FileErrorKind::Corrupt
             }
-            _ => ErrorKind::Other,
+            _ => FileErrorKind::Other,
         };
         Self { kind, text: error.to_string() }
     }
@@ -73,14 +73,14 @@ mod tests {
     #[test]
     fn each_code_is_of_one_kind() {
         for (code, kind) in [
-            (ffi::SQLITE_BUSY, ErrorKind::Locked),
-            (ffi::SQLITE_IOERR, ErrorKind::Other),
-            (ffi::SQLITE_FULL, ErrorKind::Full),
-            (ffi::SQLITE_IOERR_SHMSIZE, ErrorKind::Full),
-            (ffi::SQLITE_READONLY, ErrorKind::ReadOnly),
-            (ffi::SQLITE_CANTOPEN, ErrorKind::CannotOpen),
-            (ffi::SQLITE_CORRUPT, ErrorKind::Corrupt),
-            (ffi::SQLITE_NOTADB, ErrorKind::Corrupt),
+            (ffi::SQLITE_BUSY, FileErrorKind::Locked),
+            (ffi::SQLITE_IOERR, FileErrorKind::Other),
+            (ffi::SQLITE_FULL, FileErrorKind::Full),
+            (ffi::SQLITE_IOERR_SHMSIZE, FileErrorKind::Full),
+            (ffi::SQLITE_READONLY, FileErrorKind::ReadOnly),
+            (ffi::SQLITE_CANTOPEN, FileErrorKind::CannotOpen),
+            (ffi::SQLITE_CORRUPT, FileErrorKind::Corrupt),
+            (ffi::SQLITE_NOTADB, FileErrorKind::Corrupt),
         ] {
             assert_eq!(Error::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)).kind, kind);
         }

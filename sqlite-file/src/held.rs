@@ -26,17 +26,17 @@ pub(crate) type Identity = (u64, u64);
 const PRIVATE: u32 = 0o600;
 
 /// What this process has open, or had.
-static HELD: Mutex<Registry> = Mutex::new(Registry { paths: BTreeSet::new(), open: Vec::new() });
+static HELD: Mutex<HeldRegistry> = Mutex::new(HeldRegistry { paths: BTreeSet::new(), open: Vec::new() });
 
 #[derive(Debug)]
-struct Registry {
+struct HeldRegistry {
     /// The databases opened so far. A path stays: another part of the process may still have it open.
     paths: BTreeSet<PathBuf>,
     /// Files that are open wherever they are now, an entry for each that uses them.
     open: Vec<Identity>,
 }
 
-impl Registry {
+impl HeldRegistry {
     fn holds(&self, metadata: &Metadata) -> bool {
         let wanted = identity_of(metadata);
         let is_wanted = |path: PathBuf| identity(&path).is_ok_and(|found| found == wanted);
@@ -44,7 +44,7 @@ impl Registry {
     }
 }
 
-fn registry() -> MutexGuard<'static, Registry> {
+fn registry() -> MutexGuard<'static, HeldRegistry> {
     // Each change is one insertion or removal, so a panic leaves nothing half done.
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -113,9 +113,9 @@ pub fn exposure(path: &Path) -> Option<String> {
 
 /// Open files, wherever they are moved to, until this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Vec<Identity>);
+pub(crate) struct HeldFiles(Vec<Identity>);
 
-impl Held {
+impl HeldFiles {
     /// The files of the database at `path` that exist.
     pub(crate) fn of(path: &Path) -> Self {
         let files: Vec<Identity> =
@@ -125,7 +125,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldFiles {
     fn drop(&mut self) {
         let mut registry = registry();
         for file in &self.0 {

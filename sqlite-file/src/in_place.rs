@@ -18,8 +18,8 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    error::{Error, ErrorKind, Result},
-    held::{Held, Identity, identity},
+    error::{Error, FileErrorKind, Result},
+    held::{HeldFiles, Identity, identity},
     log::{close_quietly, cut_log, log_of},
 };
 
@@ -29,7 +29,7 @@ pub struct OpenFiles {
     files: Vec<(PathBuf, Identity)>,
     cut_within: Duration,
     is_adrift: AtomicBool,
-    _held: Held,
+    _held: HeldFiles,
 }
 
 /// The error for the writing connection when its files are not in their place.
@@ -46,20 +46,20 @@ impl OpenFiles {
     /// readers.
     ///
     /// # Errors
-    /// [`ErrorKind::Gone`].
+    /// [`FileErrorKind::Gone`].
     pub fn of(path: &Path, cut_within: Duration) -> Result<Self> {
-        let gone = |error| Error { kind: ErrorKind::Gone, text: format!("{}: {error}", path.display()) };
+        let gone = |error| Error { kind: FileErrorKind::Gone, text: format!("{}: {error}", path.display()) };
         let mut files = vec![(path.to_owned(), identity(path).map_err(gone)?)];
         // The log is next to the file that a link leads to. Without a log, the file is in another mode.
         let log = log_of(&fs::canonicalize(path).map_err(gone)?);
         files.extend(identity(&log).ok().map(|is| (log, is)));
-        Ok(Self { files, cut_within, is_adrift: AtomicBool::new(false), _held: Held::of(path) })
+        Ok(Self { files, cut_within, is_adrift: AtomicBool::new(false), _held: HeldFiles::of(path) })
     }
 
     /// Fails if the files are no longer in their place.
     ///
     /// # Errors
-    /// [`ErrorKind::Moved`].
+    /// [`FileErrorKind::Moved`].
     pub fn check(&self) -> Result<()> {
         for (path, is) in &self.files {
             let what = match identity(path) {
@@ -71,7 +71,7 @@ impl OpenFiles {
             };
             let path = path.display();
             let text = format!("{path} was moved, deleted or replaced while it was in use: {what}");
-            return Err(Error { kind: ErrorKind::Moved, text });
+            return Err(Error { kind: FileErrorKind::Moved, text });
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ mod tests {
 
     fn says(files: &OpenFiles) -> String {
         match files.check() {
-            Err(Error { kind: ErrorKind::Moved, text }) => text,
+            Err(Error { kind: FileErrorKind::Moved, text }) => text,
             other => panic!("{other:?}"),
         }
     }

@@ -17,7 +17,7 @@ mod statements;
 
 pub use self::{
     connection::Settings,
-    error::{Error, ErrorKind, Result},
+    error::{Error, FileErrorKind, Result},
     held::{close, exposure, is_held, without_links},
     in_place::{Adrift, OpenFiles},
     log::{LOG_BYTES, check_not_emptied, close_quietly, copy_log, cut_log, index_of, is_log_at_rest, log_of},

@@ -9,7 +9,7 @@ use std::{
 use rusqlite::{Connection, config::DbConfig};
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, FileErrorKind, Result},
     pragma,
 };
 
@@ -79,7 +79,7 @@ pub fn is_log_at_rest(path: &Path, at_least: Duration) -> bool {
 /// which may hold all that was ever stored.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`].
+/// [`FileErrorKind::Corrupt`].
 pub fn check_not_emptied(path: &Path) -> Result<()> {
     let bytes = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
     let log = log_of(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
@@ -92,7 +92,7 @@ pub fn check_not_emptied(path: &Path) -> Result<()> {
         path.display(),
         log.display()
     );
-    Err(Error { kind: ErrorKind::Corrupt, text })
+    Err(Error { kind: FileErrorKind::Corrupt, text })
 }
 
 /// Makes the connection leave the log alone when it is closed, even if it is the last one.
@@ -126,7 +126,7 @@ mod tests {
         fs::write(log_of(&path), "frames").unwrap();
         for _ in 0..2 {
             let refused = check_not_emptied(&path).unwrap_err();
-            assert!(refused.kind == ErrorKind::Corrupt && refused.text.contains("s.db-wal"), "{refused}");
+            assert!(refused.kind == FileErrorKind::Corrupt && refused.text.contains("s.db-wal"), "{refused}");
             fs::write(&path, "").unwrap();
         }
         fs::write(&path, "pages").unwrap();

@@ -6,7 +6,7 @@
 use rusqlite::Connection;
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, FileErrorKind, Result},
     pragma,
 };
 
@@ -38,7 +38,7 @@ impl Quota {
     /// Refuses a growth that would exceed the quota.
     ///
     /// # Errors
-    /// [`ErrorKind::OverQuota`]; those of SQLite.
+    /// [`FileErrorKind::OverQuota`]; those of SQLite.
     pub fn check(self, conn: &Connection, growth: u64) -> Result<()> {
         let Self { name, max_bytes: Some(max_bytes) } = self else { return Ok(()) };
         let used = used_bytes(conn)?;
@@ -46,7 +46,7 @@ impl Quota {
             return Ok(());
         }
         let text = format!("of its {name} of {max_bytes}, {used} are used and {growth} more are wanted");
-        Err(Error { kind: ErrorKind::OverQuota, text })
+        Err(Error { kind: FileErrorKind::OverQuota, text })
     }
 
     /// The limit, if the file has grown beyond it into the reserve.

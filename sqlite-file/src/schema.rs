@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, FileErrorKind, Result},
     pragma,
 };
 
@@ -20,7 +20,7 @@ impl Schema {
     /// Whether the file is of this kind or empty, and not another program's.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for a file that is not a database; those of SQLite.
+    /// [`FileErrorKind::Corrupt`] for a file that is not a database; those of SQLite.
     pub fn is_ours(&self, conn: &Connection) -> Result<bool> {
         let is_empty = is_empty(conn)?;
         let mark = pragma(conn, "application_id")?;
@@ -31,7 +31,7 @@ impl Schema {
     /// processes that call it at once, only one creates the schema.
     ///
     /// # Errors
-    /// [`ErrorKind::Newer`]; those of SQLite.
+    /// [`FileErrorKind::Newer`]; those of SQLite.
     pub fn migrate(&self, conn: &Connection) -> Result<bool> {
         if self.version(conn)? == self.migrations.len() {
             return Ok(false);
@@ -51,19 +51,19 @@ impl Schema {
     /// The version of the schema; 0 if the file is empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Newer`]; those of SQLite.
+    /// [`FileErrorKind::Newer`]; those of SQLite.
     pub fn version(&self, conn: &Connection) -> Result<usize> {
         let (found, supported) = (pragma(conn, "user_version")?, self.migrations.len());
         let text = format!("it has version {found}; this program reads and writes version {supported}");
         let known = usize::try_from(found).ok().filter(|found| *found <= supported);
-        known.ok_or(Error { kind: ErrorKind::Newer { found, supported }, text })
+        known.ok_or(Error { kind: FileErrorKind::Newer { found, supported }, text })
     }
 }
 
 /// Whether the file is still empty.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] for a file that is not a database; those of SQLite.
+/// [`FileErrorKind::Corrupt`] for a file that is not a database; those of SQLite.
 pub fn is_empty(conn: &Connection) -> Result<bool> {
     Ok(conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }

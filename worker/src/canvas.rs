@@ -56,7 +56,7 @@ pub use self::{
     join::{Joined, Parts, join},
     result_of::{ResultOf, ResultsOf},
 };
-use crate::client::graph::{Graph, Mark, Waits};
+use crate::client::graph::{Graph, NodeMark, Waits};
 
 /// Tasks one after another, perhaps with others beside them, of which the last has a result of type `R`.
 ///
@@ -87,8 +87,8 @@ use crate::client::graph::{Graph, Mark, Waits};
 pub struct Chain<R> {
     graph: Graph,
     /// The nodes that wait for no other.
-    heads: Vec<Mark>,
-    last: Mark,
+    heads: Vec<NodeMark>,
+    last: NodeMark,
     output: std::marker::PhantomData<fn() -> R>,
 }
 
@@ -121,11 +121,11 @@ pub struct Chain<R> {
 #[must_use = "a group is submitted as a part of a chain: `.then(&collect)`"]
 pub struct Group<R> {
     graph: Graph,
-    heads: Vec<Mark>,
+    heads: Vec<NodeMark>,
     /// The last task of each member.
-    lasts: Vec<Mark>,
+    lasts: Vec<NodeMark>,
     /// What comes after a group without members waits for these.
-    instead: Vec<Mark>,
+    instead: Vec<NodeMark>,
     policy: DependencyPolicy,
     output: std::marker::PhantomData<fn() -> R>,
 }
@@ -265,7 +265,7 @@ impl<R> Chain<R> {
         Flow::new(graph, last)
     }
 
-    pub(crate) fn into_graph(self) -> (Graph, Mark) {
+    pub(crate) fn into_graph(self) -> (Graph, NodeMark) {
         (self.graph, self.last)
     }
 }

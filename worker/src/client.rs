@@ -32,7 +32,7 @@ mod http;
 #[path = "client/without_http.rs"]
 mod http;
 mod leases;
-mod named;
+mod named_workflow;
 mod parent;
 mod store;
 mod stored;

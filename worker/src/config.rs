@@ -23,11 +23,11 @@ use jobbers_process::{config::ConfigError, listen};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 #[cfg(feature = "cli")]
-pub(crate) use self::args::Unreadable;
+pub(crate) use self::args::UnreadableArgs;
 #[cfg(feature = "cli")]
 pub use self::args::{Args, WorkerArgs};
 #[cfg(not(feature = "cli"))]
-pub(crate) use self::variables::{Args, Unreadable};
+pub(crate) use self::variables::{Args, UnreadableArgs};
 use crate::stock::StockRoot;
 
 /// The defaults, as shipped to users.

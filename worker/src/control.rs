@@ -30,14 +30,14 @@ use tokio::{
 use crate::{
     attempts::{
         attempt::SharedState,
-        leases::Leases,
+        leases::HeldLeases,
         meters::{self, Meters, Renewals},
         state::States,
     },
     client::{Client, ParentClient},
     config::Config,
     execution::{executor::Tools, hooks::AllHooks, layer::Layers},
-    fetcher::{Fetcher, Parts, claim_planner::ClaimPlanner},
+    fetcher::{Fetcher, FetcherParts, claim_planner::ClaimPlanner},
     liveness::{
         registrar::{WorkerStatus, keep_registered},
         renewal::Renewal,
@@ -52,7 +52,7 @@ use crate::{
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The parts and settings of a worker.
-pub(crate) struct Plan {
+pub(crate) struct WorkerParts {
     pub(crate) config: Config,
     /// The store, if it is open already.
     pub(crate) engine: Option<Arc<dyn Engine>>,
@@ -70,7 +70,7 @@ pub(crate) struct Plan {
 }
 
 /// Runs a worker on a thread of its own, until it is over.
-pub(crate) async fn run(plan: Plan, shutdown: Shutdown) -> Result<Report, WorkerError> {
+pub(crate) async fn run(plan: WorkerParts, shutdown: Shutdown) -> Result<Report, WorkerError> {
     panics::follow();
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (answer, answered) = oneshot::channel();
@@ -97,8 +97,8 @@ async fn open_store(config: &Config, shutdown: &Shutdown) -> Result<Option<Arc<d
     }
 }
 
-async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
-    let Plan { config, engine, states, layers, hooks, codecs, carried, registry, schedules, runtime } = plan;
+async fn work(plan: WorkerParts, shutdown: &Shutdown) -> Result<Report, WorkerError> {
+    let WorkerParts { config, engine, states, layers, hooks, codecs, carried, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
         None => match open_store(&config, shutdown).await? {
@@ -113,7 +113,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
 
     let client = ParentClient::new(Client::new(Arc::clone(&engine)).codec(codecs), carried);
     let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
-    let leases = Arc::new(Leases::default());
+    let leases = Arc::new(HeldLeases::default());
     let status = Arc::new(WorkerStatus::default());
     let meter = opentelemetry::global::meter(SCOPE);
     let figures = Arc::default();
@@ -146,7 +146,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
 
     background.spawn(declare(Arc::clone(&engine), schedules));
 
-    let fetcher = Fetcher::new(Parts {
+    let fetcher = Fetcher::new(FetcherParts {
         engine: Arc::clone(&engine),
         shared,
         leases,

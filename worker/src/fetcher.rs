@@ -24,13 +24,13 @@ use jobbers_process::shutdown::Shutdown;
 use tokio::{runtime::Handle, time::sleep_until};
 
 use self::{
-    call::Answer, calls::Calls, demand::Demand, life::Life, reads::Read, settling::Settling, slots::Slots,
+    call::CallResult, calls::Calls, demand::Demand, life::Life, reads::Read, settling::Settling, slots::WorkerSlots,
     unsettled::Unsettled,
 };
 use crate::{
     attempts::{
         attempt::{Attempt, Ended, SharedState},
-        leases::Leases,
+        leases::HeldLeases,
         meters::{Figures, Meters},
     },
     execution::executor::Tools,
@@ -65,7 +65,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// An event for the fetcher.
 enum Event {
-    Answer(Box<Answer>),
+    Answer(Box<CallResult>),
     Finished,
     Woken,
     Config(Result<Arc<StoreConfig>>),
@@ -76,10 +76,10 @@ enum Event {
 }
 
 /// The parts of the fetcher.
-pub(crate) struct Parts {
+pub(crate) struct FetcherParts {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) shared: Arc<SharedState>,
-    pub(crate) leases: Arc<Leases>,
+    pub(crate) leases: Arc<HeldLeases>,
     pub(crate) registry: Registry,
     pub(crate) planner: ClaimPlanner,
     pub(crate) tools: Arc<Tools>,
@@ -98,11 +98,11 @@ pub(crate) struct Parts {
 
 /// The loop and its state.
 pub(crate) struct Fetcher {
-    parts: Parts,
+    parts: FetcherParts,
     unknown: UnknownTasks,
     outage: Outage,
     life: Life,
-    slots: Slots,
+    slots: WorkerSlots,
     demand: Demand,
     unsettled: Unsettled,
     calls: Calls,
@@ -114,10 +114,10 @@ pub(crate) struct Fetcher {
 }
 
 impl Fetcher {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: FetcherParts) -> Self {
         let blocking = parts.registry.has_blocking().then(|| BlockingQueue::new(parts.tools.pool.width()));
         Self {
-            slots: Slots::new(parts.slots, parts.ttl, parts.shared.lease, blocking),
+            slots: WorkerSlots::new(parts.slots, parts.ttl, parts.shared.lease, blocking),
             parts,
             unknown: UnknownTasks::default(),
             outage: Outage::default(),
@@ -173,7 +173,7 @@ impl Fetcher {
         let may_wait = !is_busy && !self.outage.is_on() && self.demand.leaves_until.is_none();
         let next_due = self.demand.next_due.filter(|_| self.room() > 0).unwrap_or(LONGEST_WAIT);
         let at_most = next_due.clamp(Duration::from_millis(1), LONGEST_WAIT);
-        let Parts { engine, shared, .. } = &self.parts;
+        let FetcherParts { engine, shared, .. } = &self.parts;
         tokio::select! {
             biased;
             () = shutdown.now.cancelled(), if !self.life.is_closing() => Event::Now,

@@ -210,7 +210,7 @@ pub enum RelayError {
 
 /// A submission as the table holds it. Fields are only ever added, with a default: a relay reads rows of older programs.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredSubmission {
     task: TaskTemplate,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start_at: Option<Timestamp>,
@@ -241,7 +241,7 @@ impl<R> Submission<R> {
             Start::After(delay) => Some(Timestamp::from(std::time::SystemTime::now()).after(delay)),
             Start::At(at) => Some(at),
         };
-        let stored = Stored {
+        let stored = StoredSubmission {
             task: TaskTemplate {
                 version: draft.version,
                 queue: draft.queue,
@@ -268,7 +268,7 @@ impl Row {
     fn draft(&self) -> Result<TaskDraft, String> {
         let id = TaskId::new(self.id.clone()).map_err(|error| error.to_string())?;
         let read = serde_json::from_str(&self.submission);
-        let Stored { task, start_at, unique, depends_on, on_crash } =
+        let StoredSubmission { task, start_at, unique, depends_on, on_crash } =
             read.map_err(|error| format!("the submission can't be read: {error}"))?;
         let start = start_at.map_or(Start::Now, Start::At);
         // Its id identifies the row, so the store remembers it for a day after the task was pruned.

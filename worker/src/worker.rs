@@ -15,7 +15,7 @@ use tracing::Level;
 
 use crate::{
     attempts::state::States,
-    config::{Args, Config, Unreadable},
+    config::{Args, Config, UnreadableArgs},
     control,
     execution::{
         hooks::{AllHooks, Hooks},
@@ -65,7 +65,7 @@ pub struct Worker {
 enum Settings {
     Given(Box<Config>),
     Arguments(Box<Args>),
-    Unreadable(Unreadable),
+    Unreadable(UnreadableArgs),
 }
 
 impl Worker {
@@ -304,7 +304,7 @@ impl Worker {
         self.states.insert(config.stock_root.clone());
         let registry = Registry::collect(&self.tasks)?;
         registry.check_states(&self.states)?;
-        let plan = control::Plan {
+        let plan = control::WorkerParts {
             config,
             engine: self.engine,
             states: self.states,

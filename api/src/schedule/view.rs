@@ -155,14 +155,14 @@ pub struct ScheduledNodeView {
 impl<'de> Deserialize<'de> for ScheduledNodeView {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Place {
+        struct NodeEdges {
             id: NodeName,
             #[serde(default)]
             depends_on: Vec<EdgeView>,
         }
         // In two passes: raw JSON can't be read through a flattened field.
         let node = Box::<RawValue>::deserialize(deserializer)?;
-        let Place { id, depends_on } = serde_json::from_str(node.get()).map_err(de::Error::custom)?;
+        let NodeEdges { id, depends_on } = serde_json::from_str(node.get()).map_err(de::Error::custom)?;
         let task = serde_json::from_str(node.get()).map_err(de::Error::custom)?;
         Ok(Self { id, task, depends_on })
     }

@@ -20,9 +20,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jobbers_process::{
     server::{
         self, Listener, Policy, Protocol,
-        answer::Counted,
+        answer::CountedBody,
         connections::ConnectionState,
-        memory::{Kind, Share},
+        memory::{Kind, MemoryShare},
     },
     shutdown::Shutdown,
 };
@@ -79,7 +79,7 @@ pub(super) async fn serve(listener: Listener, routes: Routes, settings: &Setting
 async fn answer(
     mut routes: Routes,
     request: Request<Incoming>,
-    share: Share,
+    share: MemoryShare,
     state: Arc<ConnectionState>,
 ) -> Result<Response<Body>, Infallible> {
     let (busy, _) = Arc::clone(&state).begin();
@@ -103,7 +103,7 @@ async fn answer(
     exhausted_if_too_large(response.headers_mut());
     let undelivered = response.extensions_mut().remove::<Undelivered>();
     Ok(response.map(|body| {
-        let body = Counted::new(body, own, state, busy, None);
+        let body = CountedBody::new(body, own, state, busy, None);
         match undelivered {
             Some(undelivered) => Body::new(Handed { body, undelivered }),
             None => Body::new(body),
@@ -118,7 +118,7 @@ fn overloaded() -> Status {
 /// The message of a call, which counts until the call is answered.
 struct Message {
     body: Incoming,
-    share: Arc<Share>,
+    share: Arc<MemoryShare>,
     fields: Fields,
 }
 
@@ -177,7 +177,7 @@ fn exhausted_if_too_large(headers: &mut HeaderMap) {
 
 /// The body of an answer with a taken task: once the connection took all of it, the task counts as delivered.
 struct Handed {
-    body: Counted<Body>,
+    body: CountedBody<Body>,
     undelivered: Undelivered,
 }
 

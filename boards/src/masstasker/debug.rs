@@ -36,8 +36,8 @@ pub(super) async fn debug(front: &Front, request: DebugRequest) -> Result<DebugR
     let _turn = front.settings.memory.turn().await;
     let limit = usize::try_from(request.limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let mut walk = match request.group.as_str() {
-        "" => Walk::of_all(front).await?,
-        group => Walk::of_one(front, group).await?,
+        "" => MergedWalk::of_all(front).await?,
+        group => MergedWalk::of_one(front, group).await?,
     };
     let mut tasks = Vec::new();
     let mut left = front.settings.max_message_bytes;
@@ -58,8 +58,8 @@ fn too_large(tasks: usize) -> Status {
 }
 
 /// A walk over groups, always to the earliest task that is left.
-struct Walk {
-    groups: Vec<Group>,
+struct MergedWalk {
+    groups: Vec<GroupBuffer>,
     /// The first task that is left of each group.
     heads: BinaryHeap<Reverse<(BoardTime, u64, usize)>>,
     total: u64,
@@ -68,14 +68,14 @@ struct Walk {
 }
 
 /// What has been read of a group and not passed yet.
-struct Group {
+struct GroupBuffer {
     name: String,
     tasks: VecDeque<BoardTask>,
     after: Option<(BoardTime, u64)>,
     has_more: bool,
 }
 
-impl Walk {
+impl MergedWalk {
     async fn of_one(front: &Front, group: &str) -> Result<Self, Status> {
         let mut walk = Self { groups: Vec::new(), heads: BinaryHeap::new(), total: 0, head_bytes: 0 };
         let page = walk.open(front, group.to_owned()).await?;
@@ -109,7 +109,7 @@ impl Walk {
 
     /// Adds a group, and returns how many tasks it holds.
     async fn open(&mut self, front: &Front, name: String) -> Result<u64, Status> {
-        let mut group = Group { name, tasks: VecDeque::new(), after: None, has_more: true };
+        let mut group = GroupBuffer { name, tasks: VecDeque::new(), after: None, has_more: true };
         let total = group.read(front, 1).await?;
         self.head_bytes += group.tasks.iter().map(|task| task.content.data.len()).sum::<usize>();
         self.groups.push(group);
@@ -136,7 +136,7 @@ impl Walk {
     }
 }
 
-impl Group {
+impl GroupBuffer {
     /// Reads on, and returns how many tasks the group holds.
     async fn read(&mut self, front: &Front, limit: usize) -> Result<u64, Status> {
         let list = ListTasks {

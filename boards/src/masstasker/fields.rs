@@ -12,7 +12,7 @@ const PREFIX: u64 = 5;
 const VARINT: u8 = 10;
 
 /// What a field takes, and what is within it.
-struct Shape {
+struct FieldShape {
     /// For each time that it occurs.
     bytes: usize,
     /// For each byte within it: numbers of a list need not have tags of their own.
@@ -21,26 +21,26 @@ struct Shape {
     within: &'static [(u64, Self)],
 }
 
-const fn shape(bytes: usize, within: &'static [(u64, Shape)]) -> Shape {
-    Shape { bytes, bytes_per_byte: 0, within }
+const fn shape(bytes: usize, within: &'static [(u64, FieldShape)]) -> FieldShape {
+    FieldShape { bytes, bytes_per_byte: 0, within }
 }
 
 /// A label: two texts with their allocations, and its room in a map.
-const LABEL: Shape = shape(192, &[]);
-const TASK: Shape = shape(2 * size_of::<Task>(), &[(4, LABEL)]);
-const SELECTOR: Shape = shape(64, &[(1, LABEL)]);
-const REFERENCE: Shape = shape(2 * size_of::<TaskRef>(), &[(2, SELECTOR)]);
-const REVISIONS: Shape = Shape { bytes: 16, bytes_per_byte: 16, within: &[] };
-static UPDATE: Shape = shape(0, &[(1, TASK), (2, REFERENCE), (3, REVISIONS)]);
-static BULK_SET: Shape = shape(0, &[(1, REFERENCE), (2, TASK)]);
-static OTHER: Shape = shape(0, &[]);
+const LABEL: FieldShape = shape(192, &[]);
+const TASK: FieldShape = shape(2 * size_of::<Task>(), &[(4, LABEL)]);
+const SELECTOR: FieldShape = shape(64, &[(1, LABEL)]);
+const REFERENCE: FieldShape = shape(2 * size_of::<TaskRef>(), &[(2, SELECTOR)]);
+const REVISIONS: FieldShape = FieldShape { bytes: 16, bytes_per_byte: 16, within: &[] };
+static UPDATE: FieldShape = shape(0, &[(1, TASK), (2, REFERENCE), (3, REVISIONS)]);
+static BULK_SET: FieldShape = shape(0, &[(1, REFERENCE), (2, TASK)]);
+static OTHER: FieldShape = shape(0, &[]);
 
 /// Reads the tags of a message, in pieces of any length.
 pub(super) struct Fields {
     at: u64,
     /// The messages that are open: where each ends, the outermost first.
-    open: Vec<(u64, &'static Shape)>,
-    next: Next,
+    open: Vec<(u64, &'static FieldShape)>,
+    next: NextToken,
     number: u64,
     digits: u8,
     changes: usize,
@@ -48,7 +48,7 @@ pub(super) struct Fields {
 
 /// What comes next.
 #[derive(Clone, Copy)]
-enum Next {
+enum NextToken {
     Tag,
     /// A number that is a value, and not looked at.
     Value,
@@ -66,7 +66,14 @@ impl Fields {
             Some("BulkSet") => &BULK_SET,
             _ => &OTHER,
         };
-        Self { at: 0, open: vec![(u64::MAX, shape)], next: Next::Skipped(PREFIX), number: 0, digits: 0, changes: 0 }
+        Self {
+            at: 0,
+            open: vec![(u64::MAX, shape)],
+            next: NextToken::Skipped(PREFIX),
+            number: 0,
+            digits: 0,
+            changes: 0,
+        }
     }
 
     /// What the fields of the next bytes take.
@@ -76,7 +83,7 @@ impl Fields {
     pub(super) fn count(&mut self, mut bytes: &[u8]) -> Result<usize, Status> {
         let mut sum = 0_usize;
         while let Some((first, rest)) = bytes.split_first() {
-            if let Next::Skipped(end) = self.next {
+            if let NextToken::Skipped(end) = self.next {
                 let skipped = usize::try_from(end - self.at).map_or(bytes.len(), |left| left.min(bytes.len()));
                 bytes = &bytes[skipped..];
                 self.at += skipped as u64;
@@ -101,20 +108,20 @@ impl Fields {
         self.digits = 0;
         let (field, kind) = (number >> 3, number & 7);
         let (next, bytes) = match (self.next, kind) {
-            (Next::Length(field), _) => return self.begin(field, number),
-            (Next::Value, _) => (Next::Tag, 0),
-            (_, 0) => (Next::Value, self.within(field).map_or(0, |shape| shape.bytes)),
-            (_, 1) => (Next::Skipped(self.at.saturating_add(8)), 0),
-            (_, 2) => (Next::Length(field), 0),
-            (_, 5) => (Next::Skipped(self.at.saturating_add(4)), 0),
+            (NextToken::Length(field), _) => return self.begin(field, number),
+            (NextToken::Value, _) => (NextToken::Tag, 0),
+            (_, 0) => (NextToken::Value, self.within(field).map_or(0, |shape| shape.bytes)),
+            (_, 1) => (NextToken::Skipped(self.at.saturating_add(8)), 0),
+            (_, 2) => (NextToken::Length(field), 0),
+            (_, 5) => (NextToken::Skipped(self.at.saturating_add(4)), 0),
             // This is no message, and is refused when it is decoded.
-            _ => (Next::Skipped(u64::MAX), 0),
+            _ => (NextToken::Skipped(u64::MAX), 0),
         };
         self.next = next;
         Ok(bytes)
     }
 
-    fn within(&self, field: u64) -> Option<&'static Shape> {
+    fn within(&self, field: u64) -> Option<&'static FieldShape> {
         let (_, shape) = self.open.last()?;
         shape.within.iter().find(|(number, _)| *number == field).map(|(_, shape)| shape)
     }
@@ -122,7 +129,7 @@ impl Fields {
     /// A field of this length begins.
     fn begin(&mut self, field: u64, length: u64) -> Result<usize, Status> {
         let end = self.at.saturating_add(length);
-        self.next = Next::Skipped(end);
+        self.next = NextToken::Skipped(end);
         let Some(shape) = self.within(field) else { return Ok(0) };
         if self.open.len() == 1 && shape.bytes_per_byte == 0 {
             self.changes += 1;
@@ -130,7 +137,7 @@ impl Fields {
         }
         if !shape.within.is_empty() {
             self.open.push((end, shape));
-            self.next = Next::Tag;
+            self.next = NextToken::Tag;
         }
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         Ok(shape.bytes.saturating_add(shape.bytes_per_byte.saturating_mul(length)))
@@ -138,12 +145,12 @@ impl Fields {
 
     /// Closes what ends here.
     fn close(&mut self) {
-        if matches!(self.next, Next::Skipped(end) if end <= self.at) {
-            self.next = Next::Tag;
+        if matches!(self.next, NextToken::Skipped(end) if end <= self.at) {
+            self.next = NextToken::Tag;
         }
         while self.open.len() > 1 && self.open.last().is_some_and(|(end, _)| *end <= self.at) {
             self.open.pop();
-            self.next = Next::Tag;
+            self.next = NextToken::Tag;
         }
     }
 }

@@ -13,11 +13,11 @@ use jobbers_common::{
     engine::boards::{Take, TakeAnswer, TakeOrder, task::BoardTime},
     values::text::excerpt,
 };
-use jobbers_process::server::memory::{Kind, Share};
+use jobbers_process::server::memory::{Kind, MemoryShare};
 use tonic::{Response, Status};
 
 use super::{
-    finished::Finished,
+    detached::DetachedCall,
     front::Front,
     proto::{QueryRequest, QueryResponse},
     translate,
@@ -101,7 +101,7 @@ fn nothing(group: &str, answer: &TakeAnswer) -> Status {
 
 impl Front {
     /// Counts a call that waits, for as long as the share is kept.
-    fn wait_share(&self) -> Result<Share, Status> {
+    fn wait_share(&self) -> Result<MemoryShare, Status> {
         let share = self.settings.memory.take(Kind::Waiting, WAITING_BYTES);
         share.ok_or_else(|| Status::unavailable("as many calls wait as memory allows; try again in a second"))
     }
@@ -127,7 +127,7 @@ impl Front {
             return Ok((answer, None));
         }
         let front = Arc::clone(self);
-        let call = Finished::new(&self.calls, async move {
+        let call = DetachedCall::new(&self.calls, async move {
             let answer = front.boards.take(take).await?;
             let undelivered = answer.task.as_ref().map(|task| Undelivered::new(front, task.revision, answer.now));
             Ok((answer, undelivered))

@@ -18,7 +18,7 @@ use super::{
 
 /// MassTasker, its health and its reflection.
 pub(super) fn routes(front: &Arc<Front>) -> Routes {
-    let service = MassTaskerServer::new(Service(Arc::clone(front)))
+    let service = MassTaskerServer::new(MassTaskerService(Arc::clone(front)))
         .max_decoding_message_size(front.settings.max_message_bytes)
         // What was taken in can be sent out: a task in an answer is a little larger than in its request.
         .max_encoding_message_size(usize::MAX);
@@ -35,19 +35,19 @@ pub(super) fn routes(front: &Arc<Front>) -> Routes {
     }
     let leaving = front.leaving.clone();
     tokio::spawn(async move {
-        health.set_serving::<MassTaskerServer<Service>>().await;
+        health.set_serving::<MassTaskerServer<MassTaskerService>>().await;
         leaving.cancelled().await;
-        health.set_not_serving::<MassTaskerServer<Service>>().await;
+        health.set_not_serving::<MassTaskerServer<MassTaskerService>>().await;
     });
     routes.prepare()
 }
 
 /// The service over what all calls share.
 #[derive(Debug)]
-struct Service(Arc<Front>);
+struct MassTaskerService(Arc<Front>);
 
 #[tonic::async_trait]
-impl MassTasker for Service {
+impl MassTasker for MassTaskerService {
     async fn update(&self, request: Request<UpdateRequest>) -> Result<Response<UpdateResponse>, Status> {
         let UpdateRequest { created, deleted, predicates } = request.into_inner();
         let done = self

@@ -17,10 +17,10 @@ use super::front::Front;
 /// It gets a new id then, and the time of the take: so it queues behind the tasks that were already due. Bytes that the
 /// connection took count as delivered; if the caller dies before it reads them, the lease ends by itself.
 #[derive(Debug, Clone)]
-pub(super) struct Undelivered(Arc<Held>);
+pub(super) struct Undelivered(Arc<TakenTask>);
 
 #[derive(Debug)]
-struct Held {
+struct TakenTask {
     front: Arc<Front>,
     revision: u64,
     taken_at: BoardTime,
@@ -29,7 +29,7 @@ struct Held {
 
 impl Undelivered {
     pub(super) fn new(front: Arc<Front>, revision: u64, taken_at: BoardTime) -> Self {
-        Self(Arc::new(Held { front, revision, taken_at, delivered: AtomicBool::new(false) }))
+        Self(Arc::new(TakenTask { front, revision, taken_at, delivered: AtomicBool::new(false) }))
     }
 
     /// Notes that the connection has the whole answer.
@@ -38,7 +38,7 @@ impl Undelivered {
     }
 }
 
-impl Drop for Held {
+impl Drop for TakenTask {
     fn drop(&mut self) {
         // Without a runtime the process is ending, and the lease ends by itself.
         if *self.delivered.get_mut() || tokio::runtime::Handle::try_current().is_err() {

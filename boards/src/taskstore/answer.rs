@@ -18,7 +18,7 @@ pub(super) const BASE64: &str = "base64";
 
 /// A task.
 #[derive(Debug, Serialize)]
-pub(super) struct TaskView<'a> {
+pub(super) struct TaskStoreTask<'a> {
     id: u64,
     group: &'a str,
     data: Cow<'a, str>,
@@ -29,7 +29,7 @@ pub(super) struct TaskView<'a> {
     ownerid: i32,
 }
 
-impl<'a> TaskView<'a> {
+impl<'a> TaskStoreTask<'a> {
     /// A task from its parts.
     pub(super) fn new(unit: Unit, id: u64, group: &'a str, data: &'a [u8], at: BoardTime, owner: i64) -> Self {
         let (data, data_encoding) = match str::from_utf8(data) {
@@ -52,13 +52,13 @@ impl<'a> TaskView<'a> {
 #[derive(Debug)]
 pub(super) struct Changed<'a> {
     unit: Unit,
-    tasks: Option<&'a [TaskView<'a>]>,
-    error: Option<&'a Failure>,
+    tasks: Option<&'a [TaskStoreTask<'a>]>,
+    error: Option<&'a CommitFailure>,
 }
 
 impl<'a> Changed<'a> {
     /// It succeeded.
-    pub(super) fn done(unit: Unit, tasks: &'a [TaskView<'a>]) -> Response {
+    pub(super) fn done(unit: Unit, tasks: &'a [TaskStoreTask<'a>]) -> Response {
         Json(Changed { unit, tasks: Some(tasks), error: None }).into_response()
     }
 
@@ -68,7 +68,7 @@ impl<'a> Changed<'a> {
     }
 
     /// Nothing changed.
-    pub(super) fn failed(unit: Unit, error: &'a Failure) -> Response {
+    pub(super) fn failed(unit: Unit, error: &'a CommitFailure) -> Response {
         Json(Changed { unit, tasks: None, error: Some(error) }).into_response()
     }
 }
@@ -92,7 +92,7 @@ impl Serialize for Changed<'_> {
 
 /// Why nothing changed, by all of its reasons.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Failure {
+pub(super) struct CommitFailure {
     pub(super) changes: Ids,
     pub(super) deletes: Ids,
     pub(super) depends: Ids,
@@ -103,11 +103,11 @@ pub(super) struct Failure {
 }
 
 /// A failure as the original's server writes it: with capitals, and `Bugs` also when it is empty.
-struct AsServer<'a>(&'a Failure);
+struct AsServer<'a>(&'a CommitFailure);
 
 impl Serialize for AsServer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Failure { changes, deletes, depends, owned, bugs } = self.0;
+        let CommitFailure { changes, deletes, depends, owned, bugs } = self.0;
         let mut failure = serializer.serialize_struct("Failure", 5)?;
         for (name, ids) in [("Changes", changes), ("Deletes", deletes), ("Depends", depends), ("Owned", owned)] {
             failure.serialize_field(name, ids)?;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn keys_are_spelt_as_the_document_or_as_the_server_spells_them() {
-        let failure = Failure { owned: [3].into_iter().collect(), ..Failure::default() };
+        let failure = CommitFailure { owned: [3].into_iter().collect(), ..CommitFailure::default() };
         let written = |unit, error| serde_json::to_string(&Changed { unit, tasks: None, error }).unwrap();
         for (unit, error, text) in [
             (Unit::Milliseconds, None, r#"{"tasks":null,"error":null}"#),
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn the_id_of_a_bridge_is_read_as_the_lowest_one() {
         for (owner, shown) in [(7, 7), (-1, -1), (BRIDGE_OWNER, i32::MIN)] {
-            assert_eq!(TaskView::new(Unit::Nanoseconds, 1, "g", b"", BoardTime(0), owner).ownerid, shown);
+            assert_eq!(TaskStoreTask::new(Unit::Nanoseconds, 1, "g", b"", BoardTime(0), owner).ownerid, shown);
         }
     }
 }

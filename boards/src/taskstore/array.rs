@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::refusal::Result;
 
 /// A way along a list.
-pub(super) trait Way: Sized + Send + 'static {
+pub(super) trait ItemSource: Sized + Send + 'static {
     /// The next items, as [`items`] writes them, and the rest of the way, if there is one.
     fn next(self) -> impl Future<Output = Result<(String, Option<Self>)>> + Send;
 }
@@ -29,20 +29,20 @@ pub(super) fn items(of: &[impl Serialize]) -> String {
 }
 
 /// The list along the way. The first piece is read before this returns, so that its failure has a status.
-pub(super) async fn answer<W: Way>(memory: Arc<ClientMemory>, way: W) -> Result<Response> {
+pub(super) async fn answer<W: ItemSource>(memory: Arc<ClientMemory>, source: W) -> Result<Response> {
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    let (first, rest) = piece(&memory, way).await?;
+    let (first, rest) = piece(&memory, source).await?;
     if rest.is_none() {
         return Ok((kind, format!("[{first}]")).into_response());
     }
     let has_items = !first.is_empty();
     let start = stream::once(async move { std::io::Result::Ok(Bytes::from(format!("[{first}"))) });
-    let others = stream::try_unfold((rest, has_items), move |(way, has_items)| {
+    let others = stream::try_unfold((rest, has_items), move |(source, has_items)| {
         let memory = Arc::clone(&memory);
         async move {
-            let Some(way) = way else { return Ok(None) };
+            let Some(source) = source else { return Ok(None) };
             let (items, rest) =
-                piece(&memory, way).await.map_err(|refused| std::io::Error::other(format!("{refused:?}")))?;
+                piece(&memory, source).await.map_err(|refused| std::io::Error::other(format!("{refused:?}")))?;
             let comma = if has_items && !items.is_empty() { "," } else { "" };
             let end = if rest.is_none() { "]" } else { "" };
             let has_items = has_items || !items.is_empty();
@@ -52,7 +52,7 @@ pub(super) async fn answer<W: Way>(memory: Arc<ClientMemory>, way: W) -> Result<
     Ok((kind, Body::from_stream(futures_util::StreamExt::chain(start, others))).into_response())
 }
 
-async fn piece<W: Way>(memory: &ClientMemory, way: W) -> Result<(String, Option<W>)> {
+async fn piece<W: ItemSource>(memory: &ClientMemory, source: W) -> Result<(String, Option<W>)> {
     let _turn = memory.turn().await;
-    way.next().await
+    source.next().await
 }

@@ -8,25 +8,25 @@ use axum::{
 use jobbers_common::engine::boards::{Take, TakeOrder};
 
 use super::{
-    answer::{Changed, Failure, TaskView},
+    answer::{Changed, CommitFailure, TaskStoreTask},
     encoding::decode,
     front::Front,
     id::{NO_REVISION, revision},
     refusal::Result,
-    request::ClaimRequest,
+    request::ClaimBody,
 };
 
 /// The handler.
 pub(super) async fn claim(State(front): State<Front>, RawQuery(query): RawQuery, body: Bytes) -> Result<Response> {
     let share = front.memory.share();
-    let request: ClaimRequest = decode(
+    let request: ClaimBody = decode(
         &share,
         &body,
         query.as_deref(),
         "claim",
         "no parameters provided for task claim: send JSON, or a field `claim`",
     )?;
-    let ClaimRequest { client, group, duration, depends } = request;
+    let ClaimBody { client, group, duration, depends } = request;
     let take = Take {
         board: front.board.clone(),
         group,
@@ -40,10 +40,10 @@ pub(super) async fn claim(State(front): State<Front>, RawQuery(query): RawQuery,
     if !taken.missing.is_empty() {
         let is_missing = |id: &i64| revision(*id).is_none_or(|id| taken.missing.contains(&id));
         let depends = depends.into_iter().filter(is_missing).collect();
-        return Ok(Changed::failed(front.unit, &Failure { depends, ..Failure::default() }));
+        return Ok(Changed::failed(front.unit, &CommitFailure { depends, ..CommitFailure::default() }));
     }
     Ok(match &taken.task {
-        Some(task) => Changed::done(front.unit, &[TaskView::of(front.unit, task)]),
+        Some(task) => Changed::done(front.unit, &[TaskStoreTask::of(front.unit, task)]),
         None => Changed::nothing(front.unit),
     })
 }

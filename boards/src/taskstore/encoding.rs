@@ -4,7 +4,7 @@
 
 use axum::body::Bytes;
 use jobbers_common::values::counted::{Counted, Counter, MAX_VALUES, Refused};
-use jobbers_process::server::memory::{Kind, Share};
+use jobbers_process::server::memory::{Kind, MemoryShare};
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
@@ -19,7 +19,7 @@ const LONG_BYTES: usize = 64 * 1024;
 /// A request from wherever it is. `field` is the name of the field; `nothing` is the answer when it is nowhere. What its values
 /// take in memory is counted in `share`.
 pub(super) fn decode<T: DeserializeOwned>(
-    share: &Share,
+    share: &MemoryShare,
     body: &Bytes,
     query: Option<&str>,
     field: &str,
@@ -32,7 +32,7 @@ pub(super) fn decode<T: DeserializeOwned>(
 }
 
 fn search<T: DeserializeOwned>(
-    share: &Share,
+    share: &MemoryShare,
     body: &Bytes,
     query: Option<&str>,
     field: &str,

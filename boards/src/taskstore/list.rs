@@ -14,10 +14,10 @@ use jobbers_common::engine::boards::{
 };
 
 use super::{
-    answer::TaskView,
-    array::{self, Way},
+    answer::TaskStoreTask,
+    array::{self, ItemSource},
     front::Front,
-    part::Part,
+    path_part::PathPart,
     refusal::{Refusal, Result},
 };
 
@@ -31,23 +31,23 @@ const FIRST_PAGE: usize = 16;
 /// The handler.
 pub(super) async fn group(
     State(front): State<Front>,
-    Part(group): Part,
+    PathPart(group): PathPart,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let Asked { limit, owned } = Asked::read(query.as_deref())?;
+    let ListOptions { limit, owned } = ListOptions::read(query.as_deref())?;
     let memory = std::sync::Arc::clone(&front.memory);
-    let walk = Walk { front, group, owned, left: limit, until: None, after: None, page: FIRST_PAGE };
+    let walk = GroupWalk { front, group, owned, left: limit, until: None, after: None, page: FIRST_PAGE };
     array::answer(memory, walk).await
 }
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct ListOptions {
     limit: usize,
     owned: bool,
 }
 
-impl Asked {
+impl ListOptions {
     fn read(query: Option<&str>) -> Result<Self> {
         let pairs: Vec<(String, String)> = serde_html_form::from_str(query.unwrap_or_default())
             .map_err(|error| Refusal::bad_request(format!("the query: {error}")))?;
@@ -72,7 +72,7 @@ impl Asked {
 
 /// A way through a group.
 #[derive(Debug)]
-struct Walk {
+struct GroupWalk {
     front: Front,
     group: String,
     owned: bool,
@@ -84,7 +84,7 @@ struct Walk {
     page: usize,
 }
 
-impl Walk {
+impl GroupWalk {
     async fn page(&self) -> Result<TaskPage> {
         let asked = ListTasks {
             board: self.front.board.clone(),
@@ -111,7 +111,7 @@ impl Walk {
     }
 }
 
-impl Way for Walk {
+impl ItemSource for GroupWalk {
     async fn next(mut self) -> Result<(String, Option<Self>)> {
         let mut page = self.page().await?;
         if self.until.is_none() && page.next.is_some() && page.tasks.len() < self.left {
@@ -122,7 +122,7 @@ impl Way for Walk {
         let until = self.until.unwrap_or(u64::MAX);
         let mut tasks: Vec<&BoardTask> = page.tasks.iter().filter(|task| task.revision <= until).collect();
         tasks.truncate(self.left);
-        let views: Vec<TaskView<'_>> = tasks.iter().map(|task| TaskView::of(self.front.unit, task)).collect();
+        let views: Vec<TaskStoreTask<'_>> = tasks.iter().map(|task| TaskStoreTask::of(self.front.unit, task)).collect();
         let items = array::items(&views);
         self.page = (PAGE_BYTES / (items.len() / views.len().max(1)).max(1)).clamp(1, PAGE);
         self.left -= tasks.len();

@@ -21,7 +21,7 @@ pub(super) struct UpdateRequest {
 
 /// The body of `/claim`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ClaimRequest {
+pub(super) struct ClaimBody {
     pub(super) client: i32,
     pub(super) group: String,
     pub(super) duration: i64,
@@ -42,14 +42,14 @@ pub(super) struct TaskInfo {
 }
 
 /// A JSON object whose fields are read by name.
-trait Object: Default {
+trait JsonObject: Default {
     const WHAT: &'static str;
 
     /// Reads the value of a field; `name` is in lower case.
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error>;
 }
 
-impl Object for UpdateRequest {
+impl JsonObject for UpdateRequest {
     const WHAT: &'static str = "an update: an object with clientid, adds, updates, deletes, depends";
 
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error> {
@@ -65,7 +65,7 @@ impl Object for UpdateRequest {
     }
 }
 
-impl Object for ClaimRequest {
+impl JsonObject for ClaimBody {
     const WHAT: &'static str = "a claim: an object with clientid, group, duration, depends";
 
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error> {
@@ -80,7 +80,7 @@ impl Object for ClaimRequest {
     }
 }
 
-impl Object for TaskInfo {
+impl JsonObject for TaskInfo {
     const WHAT: &'static str = "a task: an object with id, group, data, timespec or duration";
 
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error> {
@@ -111,10 +111,10 @@ fn pass_over<'de, A: MapAccess<'de>>(fields: &mut A) -> Result<(), A::Error> {
     fields.next_value::<IgnoredAny>().map(drop)
 }
 
-/// Reads an [`Object`]; `null` is an empty one.
-struct Fields<T>(PhantomData<T>);
+/// Reads a [`JsonObject`]; `null` is an empty one.
+struct ObjectFields<T>(PhantomData<T>);
 
-impl<'de, T: Object> Visitor<'de> for Fields<T> {
+impl<'de, T: JsonObject> Visitor<'de> for ObjectFields<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,19 +137,19 @@ impl<'de, T: Object> Visitor<'de> for Fields<T> {
 
 impl<'de> Deserialize<'de> for UpdateRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Fields(PhantomData))
+        deserializer.deserialize_any(ObjectFields(PhantomData))
     }
 }
 
-impl<'de> Deserialize<'de> for ClaimRequest {
+impl<'de> Deserialize<'de> for ClaimBody {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Fields(PhantomData))
+        deserializer.deserialize_any(ObjectFields(PhantomData))
     }
 }
 
 impl<'de> Deserialize<'de> for TaskInfo {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Fields(PhantomData))
+        deserializer.deserialize_any(ObjectFields(PhantomData))
     }
 }
 

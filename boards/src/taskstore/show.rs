@@ -13,11 +13,11 @@ use jobbers_common::{
 };
 
 use super::{
-    answer::TaskView,
-    array::{self, Way},
+    answer::TaskStoreTask,
+    array::{self, ItemSource},
     front::Front,
     id::revision,
-    part::Part,
+    path_part::PathPart,
     refusal::{Refusal, Result},
 };
 
@@ -31,17 +31,17 @@ const MAX_GROUPS: usize = 100_000;
 /// The names of the groups that hold tasks.
 pub(super) async fn groups(State(front): State<Front>) -> Result<Response> {
     let memory = Arc::clone(&front.memory);
-    array::answer(memory, Groups { front, after: None, left: MAX_GROUPS }).await
+    array::answer(memory, GroupNames { front, after: None, left: MAX_GROUPS }).await
 }
 
 /// A way through the names of groups.
-struct Groups {
+struct GroupNames {
     front: Front,
     after: Option<String>,
     left: usize,
 }
 
-impl Way for Groups {
+impl ItemSource for GroupNames {
     async fn next(mut self) -> Result<(String, Option<Self>)> {
         let page = self.front.boards.groups(&self.front.board, self.after.as_deref(), MAX_BATCH).await?;
         let names: Vec<String> = page.into_iter().map(|GroupCount { group, .. }| group).collect();
@@ -54,33 +54,33 @@ impl Way for Groups {
 }
 
 /// A task, or `null`.
-pub(super) async fn task(State(front): State<Front>, Part(id): Part) -> Result<Response> {
+pub(super) async fn task(State(front): State<Front>, PathPart(id): PathPart) -> Result<Response> {
     let found = front.find(&[number(&id)?]).await?;
     let found = found.first().and_then(Option::as_ref);
-    Ok(Json(found.map(|task| TaskView::of(front.unit, task))).into_response())
+    Ok(Json(found.map(|task| TaskStoreTask::of(front.unit, task))).into_response())
 }
 
 /// Tasks, with `null` for those that do not exist.
-pub(super) async fn tasks(State(front): State<Front>, Part(ids): Part) -> Result<Response> {
+pub(super) async fn tasks(State(front): State<Front>, PathPart(ids): PathPart) -> Result<Response> {
     let ids = ids.split(',').map(number).collect::<Result<Vec<i64>>>()?;
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad_request(format!("{} ids are too many: ask for at most {MAX_IDS}", ids.len())));
     }
     let memory = Arc::clone(&front.memory);
-    array::answer(memory, Tasks { front, ids }).await
+    array::answer(memory, TaskWalk { front, ids }).await
 }
 
 /// A way through tasks that are asked for by id.
-struct Tasks {
+struct TaskWalk {
     front: Front,
     ids: Vec<i64>,
 }
 
-impl Way for Tasks {
+impl ItemSource for TaskWalk {
     async fn next(mut self) -> Result<(String, Option<Self>)> {
         let rest = self.ids.split_off(self.ids.len().min(IDS_AT_ONCE));
         let found = self.front.find(&self.ids).await?;
-        let views = found.iter().map(|task| task.as_ref().map(|task| TaskView::of(self.front.unit, task)));
+        let views = found.iter().map(|task| task.as_ref().map(|task| TaskStoreTask::of(self.front.unit, task)));
         let items = array::items(&views.collect::<Vec<_>>());
         Ok((items, (!rest.is_empty()).then_some(Self { ids: rest, ..self })))
     }

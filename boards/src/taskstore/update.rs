@@ -18,7 +18,7 @@ use jobbers_common::engine::boards::{
 };
 
 use super::{
-    answer::{BASE64, Changed, Failure, TaskView},
+    answer::{BASE64, Changed, CommitFailure, TaskStoreTask},
     dialect::Unit,
     encoding::decode,
     front::Front,
@@ -78,13 +78,13 @@ fn bugs(request: &UpdateRequest) -> Vec<String> {
 }
 
 /// Why nothing changed. Ids that no task can have are missing, whatever the store says.
-fn failure(request: &UpdateRequest, conflicts: &Conflicts, bugs: Vec<String>) -> Failure {
+fn failure(request: &UpdateRequest, conflicts: &Conflicts, bugs: Vec<String>) -> CommitFailure {
     let missing = |ids: &mut dyn Iterator<Item = i64>, found: &[&[u64]]| {
         let found: HashSet<u64> = found.iter().copied().flatten().copied().collect();
         ids.filter(|id| revision(*id).is_none_or(|id| found.contains(&id))).collect()
     };
     let mut updates = request.updates.iter().filter(|task| !is_add(task)).map(|task| task.id);
-    Failure {
+    CommitFailure {
         // Of a task that is also deleted, the store is asked once.
         changes: missing(&mut updates, &[&conflicts.updated, &conflicts.deleted]),
         deletes: missing(&mut request.deletes.iter().copied(), &[&conflicts.deleted]),
@@ -178,9 +178,9 @@ impl Front {
             Some((*revision, group.clone(), content.data.clone(), *at))
         };
         let placed: Vec<_> = kinds.zip(changes).filter_map(view).collect();
-        let views: Vec<TaskView<'_>> = placed
+        let views: Vec<TaskStoreTask<'_>> = placed
             .iter()
-            .map(|(revision, group, data, at)| TaskView::new(self.unit, *revision, group, data, *at, owner))
+            .map(|(revision, group, data, at)| TaskStoreTask::new(self.unit, *revision, group, data, *at, owner))
             .collect();
         Changed::done(self.unit, &views)
     }

@@ -17,10 +17,10 @@ use super::{
     figures::{Rate, Spread, as_f64},
     http,
     load::PAYLOAD,
-    profile::Profile,
+    profile::BuildProfile,
     report::{Row, fact, heading, micros, rate},
     services::Services,
-    store::Store,
+    store::BenchStore,
 };
 use crate::terminal::output::thousands;
 
@@ -60,7 +60,7 @@ pub struct BoardsReport {
     /// `sqlite` or `redis`.
     pub engine: String,
     /// How the program was built.
-    pub build: Profile,
+    pub build: BuildProfile,
     /// How many rounds each rate is the middle of.
     pub rounds: usize,
     /// MassTasker: tasks that one worker claims and deletes; the limit is bare exchanges with the store.
@@ -83,7 +83,7 @@ pub struct BoardsReport {
 ///
 /// # Errors
 /// When the manager's process can't be had, or an answer is wrong.
-pub(super) async fn measure(store: &Store, quick: bool) -> Result<BoardsReport> {
+pub(super) async fn measure(store: &BenchStore, quick: bool) -> Result<BoardsReport> {
     let size = match quick {
         false => Size { rounds: 3, tasks: 40_000, large: 1_000_000, queries: 4_000 },
         true => Size { rounds: 1, tasks: 2_000, large: 10_000, queries: 200 },
@@ -101,7 +101,7 @@ pub(super) async fn measure(store: &Store, quick: bool) -> Result<BoardsReport> 
     Ok(BoardsReport::new(engine, &rounds, size.large))
 }
 
-async fn round(store: &Store, services: &Services, grpc: SocketAddr, size: &Size) -> Result<Round> {
+async fn round(store: &BenchStore, services: &Services, grpc: SocketAddr, size: &Size) -> Result<Round> {
     let limits = store.limits(PAYLOAD, size.tasks).await?;
     let claims_one = masstasker::claim_all(grpc, 1, size.tasks / 4).await?;
     let before = store.cpu(&[services.cpu()?]).await?;
@@ -134,7 +134,7 @@ impl BoardsReport {
         let rate = |pair: fn(&Round) -> (f64, f64)| Rate::of(rounds.iter().map(pair));
         Self {
             engine,
-            build: Profile::own(),
+            build: BuildProfile::own(),
             rounds: rounds.len(),
             claims_one: rate(|round| (round.claims_one, round.exchange)),
             claims_many: rate(|round| (round.claims_many, round.exchange)),

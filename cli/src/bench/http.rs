@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 64;
 
 /// What HTTP came to, per second.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Http {
+pub(super) struct HttpFigures {
     /// Requests that do nothing.
     pub(super) empty: f64,
     /// Tasks, one a request.
@@ -32,14 +32,14 @@ pub(super) struct Http {
 }
 
 /// Posts to a manager: single tasks, then `tasks` in batches.
-pub(super) async fn measure(address: SocketAddr, tasks: usize) -> Result<Http> {
+pub(super) async fn measure(address: SocketAddr, tasks: usize) -> Result<HttpFigures> {
     let task = format!(r#"{{"name":"{NOOP}","queue":"{BENCH}","parameters":{PAYLOAD}}}"#);
     let batch = format!(r#"{{"tasks":[{}]}}"#, vec![task.as_str(); BATCH].join(","));
     let singles = (tasks / 4).max(CONNECTIONS * 10);
     let empty = rate(address, &request("GET", "/health/live", ""), CONNECTIONS, singles).await?;
     let one = rate(address, &request("POST", "/tasks", &task), CONNECTIONS, singles).await?;
     let batches = rate(address, &request("POST", "/tasks", &batch), CALLERS, tasks / BATCH).await?;
-    Ok(Http { empty, one, batch: batches * as_f64(BATCH) })
+    Ok(HttpFigures { empty, one, batch: batches * as_f64(BATCH) })
 }
 
 /// A request's bytes, complete.

@@ -9,7 +9,7 @@ use jobbers_worker::{Client, TaskFn};
 use super::{
     figures::percentile,
     load::{BENCH, PAUSE, PAYLOAD},
-    store::Store,
+    store::BenchStore,
 };
 
 /// Samples that warm caches and connections.
@@ -35,7 +35,7 @@ pub(super) fn clock_micros() -> u64 {
 }
 
 /// Of the started worker; submissions with and without a queue take turns.
-pub(super) async fn measure(store: &Store, task: &TaskFn<u64, u64>, samples: usize) -> Result<Idle> {
+pub(super) async fn measure(store: &BenchStore, task: &TaskFn<u64, u64>, samples: usize) -> Result<Idle> {
     let round_trip = store.idle_round_trip_ms(PAYLOAD).await?;
     let client = Client::new(store.scratch.engine.clone());
     let (mut routed, mut named) = (Vec::with_capacity(samples), Vec::with_capacity(samples));

@@ -5,7 +5,7 @@ pub(super) mod sqlite;
 
 /// What the store does without any of our features, per second.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct BareRates {
     pub(super) submit_one: f64,
     pub(super) submit_batch: f64,
     pub(super) drain: f64,

@@ -15,19 +15,19 @@ use jobbers_common::{
 use super::{
     cpu::CpuTime,
     figures::{as_f64, per_second},
-    http::{self, Http},
+    http::{self, HttpFigures},
     latency::{self, Idle},
-    limits::Limits,
+    limits::BareRates,
     load::{self, BATCH, BENCH, CALLERS, Ids, LATENCY, PAYLOAD, queue, unlimited},
     services::Services,
-    store::Store,
+    store::BenchStore,
     turns::is_drained,
     worker::{Child, Post},
 };
 
 /// A queue that no other worker serves, and a worker with default settings, idle while the queue is paused.
 pub(super) struct Bench<'a> {
-    store: &'a Store,
+    store: &'a BenchStore,
     tasks: usize,
     ids: Ids,
     queue: QueueName,
@@ -36,14 +36,14 @@ pub(super) struct Bench<'a> {
 
 /// The figures of one round, per second unless noted otherwise.
 pub(super) struct Round {
-    pub(super) limits: Limits,
+    pub(super) limits: BareRates,
     pub(super) submit_one: f64,
     pub(super) submit_16: f64,
     pub(super) fill: Fill,
     pub(super) drain: Drain,
     pub(super) both: f64,
     pub(super) idle: Idle,
-    pub(super) http: Http,
+    pub(super) http: HttpFigures,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ pub(super) struct Drain {
 }
 
 impl<'a> Bench<'a> {
-    pub(super) async fn start(store: &'a Store, tasks: usize, concurrency: u32) -> Result<Self> {
+    pub(super) async fn start(store: &'a BenchStore, tasks: usize, concurrency: u32) -> Result<Self> {
         let queue = QueueName::new(BENCH)?;
         set_paused(store, true).await?;
         let role = RoleConfig::new(RoleName::new(BENCH)?, vec![queue.clone()]);
@@ -147,7 +147,7 @@ impl<'a> Bench<'a> {
         Ok(per_second(count, start))
     }
 
-    async fn http(&self) -> Result<Http> {
+    async fn http(&self) -> Result<HttpFigures> {
         set_paused(self.store, true).await?;
         let services = Services::start(self.store).await?;
         let http = http::measure(services.address, self.tasks).await?;
@@ -182,7 +182,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-async fn set_paused(store: &Store, paused: bool) -> Result<()> {
+async fn set_paused(store: &BenchStore, paused: bool) -> Result<()> {
     // Nothing is pruned in mid-round; `steady.rs` measures what pruning takes.
     store.scratch.engine.put_queue(queue(BENCH, paused, unlimited())?, PutMode::Upsert).await?;
     Ok(())

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A build profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Profile {
+pub struct BuildProfile {
     /// `dev`, `release` or `dist`.
     pub name: &'static str,
     /// `0` to `3`.
@@ -13,7 +13,7 @@ pub struct Profile {
     pub debug_assertions: bool,
 }
 
-impl Profile {
+impl BuildProfile {
     /// That of this program.
     #[must_use]
     pub const fn own() -> Self {

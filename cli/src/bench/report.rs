@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     figures::{Rate, Span, Spread, rounded},
     phases::Round,
-    profile::Profile,
+    profile::BuildProfile,
     steady::Steady,
     watching::Watching,
 };
@@ -39,11 +39,11 @@ pub struct CpuPerTask {
 
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct BenchReport {
     /// `sqlite` or `redis`.
     pub engine: String,
     /// How the program was built.
-    pub build: Profile,
+    pub build: BuildProfile,
     /// How many rounds each rate is the middle of.
     pub rounds: usize,
     /// How many tasks the worker runs at a time.
@@ -91,14 +91,14 @@ pub struct Row {
     pub ratio: String,
 }
 
-impl Report {
+impl BenchReport {
     pub(super) fn new(engine: String, concurrency: u32, rounds: &[Round], steady: Steady, watching: Watching) -> Self {
         let rate = |pair: fn(&Round) -> (f64, f64)| Rate::of(rounds.iter().map(pair));
         let spread = |figure: fn(&Round) -> f64, digits| Spread::of(rounds.iter().map(figure).collect(), digits);
         let middle = |figure, digits| spread(figure, digits).median;
         Self {
             engine,
-            build: Profile::own(),
+            build: BuildProfile::own(),
             rounds: rounds.len(),
             concurrency,
             submit_one: rate(|round| (round.submit_one, round.limits.submit_one)),
@@ -233,8 +233,8 @@ impl Report {
 }
 
 /// What was measured, by which program, and how often.
-pub(super) fn heading(engine: &str, build: &Profile, what: &str, rounds: usize) -> String {
-    let Profile { name, opt_level, .. } = build;
+pub(super) fn heading(engine: &str, build: &BuildProfile, what: &str, rounds: usize) -> String {
+    let BuildProfile { name, opt_level, .. } = build;
     let rounds = if rounds == 1 { "one round".to_owned() } else { format!("median of {rounds} rounds (min..max)") };
     format!("{engine}, {name} build (opt-level {opt_level}), {what}; {rounds}")
 }

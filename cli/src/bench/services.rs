@@ -20,7 +20,7 @@ use tokio::{
 use super::{
     cpu::CpuTime,
     process::{self, Owned},
-    store::Store,
+    store::BenchStore,
 };
 use crate::stack::clean;
 
@@ -76,12 +76,12 @@ pub(super) struct Services {
 
 impl Services {
     /// Starts them and waits until the manager listens.
-    pub(super) async fn start(store: &Store) -> Result<Self> {
+    pub(super) async fn start(store: &BenchStore) -> Result<Self> {
         Self::start_with(store, &[]).await
     }
 
     /// The same with more flags.
-    pub(super) async fn start_with(store: &Store, flags: &[&str]) -> Result<Self> {
+    pub(super) async fn start_with(store: &BenchStore, flags: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["bench-services", "--engine-url", &store.scratch.url]).args(flags);
         process::without_telemetry_settings(&mut command);

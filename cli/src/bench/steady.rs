@@ -16,14 +16,14 @@ use super::{
     figures::{Rate, Spread, as_f64, rounded},
     load::{self, Ids, queue, unlimited},
     services::Services,
-    store::Store,
-    turns::{Turn, Turns, Way},
+    store::BenchStore,
+    turns::{BenchTurns, Contender, Turn},
     worker::Post,
 };
 
 /// Slots with which the default is compared.
 const WIDE: u32 = 256;
-/// The ways, in the order of [`Turns::start`]: each is its queue and role.
+/// The ways, in the order of [`BenchTurns::start`]: each is its queue and role.
 const RETAINED: usize = 0;
 const UNPRUNED: usize = 1;
 const WIDER: usize = 2;
@@ -60,7 +60,7 @@ pub struct Steady {
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct SteadyPlan {
     pub(super) concurrency: u32,
     /// Tasks of each turn.
     pub(super) tasks: usize,
@@ -72,18 +72,19 @@ pub(super) struct Plan {
 }
 
 /// Measures.
-pub(super) async fn measure(store: &Store, plan: Plan) -> Result<Steady> {
+pub(super) async fn measure(store: &BenchStore, plan: SteadyPlan) -> Result<Steady> {
     let ids = Ids::default();
     let batch = |queue: &QueueName, _| load::batch(&ids, queue, load::BATCH);
     let services = Services::start(store).await?;
     let retention = Retention { count: plan.retention, ..unlimited() };
-    let way = |way: usize, slots, retention| anyhow::Ok(Way { post: Post::shipped(QUEUES[way], slots)?, retention });
+    let way =
+        |way: usize, slots, retention| anyhow::Ok(Contender { post: Post::shipped(QUEUES[way], slots)?, retention });
     let ways = vec![
         way(RETAINED, plan.concurrency, retention)?,
         way(UNPRUNED, plan.concurrency, unlimited())?,
         way(WIDER, WIDE, unlimited())?,
     ];
-    let mut turns = Turns::start(store, ways).await?;
+    let mut turns = BenchTurns::start(store, ways).await?;
     // Fills the retention; and what is done for the first time is slower than it will be.
     turns.drain(RETAINED, usize::try_from(plan.retention)?, batch, || services.cpu()).await?;
     for way in [UNPRUNED, WIDER] {
@@ -130,7 +131,7 @@ pub(super) async fn measure(store: &Store, plan: Plan) -> Result<Steady> {
 }
 
 /// Waits until the manager and the cleaner have pruned what is over the retention.
-async fn await_pruned(turns: &Turns<'_>, retention: u64) -> Result<()> {
+async fn await_pruned(turns: &BenchTurns<'_>, retention: u64) -> Result<()> {
     let pruned = async {
         let mut ticks = tokio::time::interval(Duration::from_millis(20));
         while turns.kept(RETAINED).await? > retention {
@@ -143,7 +144,7 @@ async fn await_pruned(turns: &Turns<'_>, retention: u64) -> Result<()> {
 
 /// The store's processor time for one task submitted, claimed and settled by calls of its own, in microseconds. As an idle
 /// worker does it, a call settles the task before and claims the next.
-async fn unbatched(store: &Store, ids: &Ids) -> Result<f64> {
+async fn unbatched(store: &BenchStore, ids: &Ids) -> Result<f64> {
     let (engine, worker) = (&store.scratch.engine, WorkerId::new("bench-unbatched")?);
     let config = queue("bench.unbatched", false, unlimited())?;
     let name = config.name.clone();
@@ -172,7 +173,7 @@ async fn unbatched(store: &Store, ids: &Ids) -> Result<f64> {
 }
 
 /// The store's processor time for pruning a finished task, in microseconds: so many, by the retention of their queue.
-async fn prune(store: &Store, tasks: usize) -> Result<f64> {
+async fn prune(store: &BenchStore, tasks: usize) -> Result<f64> {
     let engine = &store.scratch.engine;
     let name = QueueName::new(QUEUES[UNPRUNED])?;
     let stats = engine.queue_stats(&name).await?;

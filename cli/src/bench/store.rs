@@ -8,35 +8,37 @@ use redis::aio::MultiplexedConnection;
 
 use super::{
     cpu::{CpuTime, info, used_by_server},
-    limits::{self, Limits},
+    limits::{self, BareRates},
 };
-use crate::scratch::{FILE, Place, Scratch};
+use crate::scratch::{FILE, Scratch, ScratchStorage};
 
 /// The bare SQLite's file, beside the engine's.
 const BARE_FILE: &str = "bare.db";
 const NO_SERVER: &str = "no connection to the server";
 
-pub(super) struct Store {
+pub(super) struct BenchStore {
     pub(super) scratch: Scratch,
     /// To the server, when there is one.
     server: Option<MultiplexedConnection>,
 }
 
-impl Store {
+impl BenchStore {
     pub(super) async fn open(url: Option<&str>) -> Result<Self> {
         let scratch = Scratch::open(url).await?;
-        let server = match &scratch.place {
-            Place::Redis { server, .. } => Some(limits::redis::connect(server).await?),
-            Place::Sqlite { .. } => None,
+        let server = match &scratch.storage {
+            ScratchStorage::Redis { server, .. } => Some(limits::redis::connect(server).await?),
+            ScratchStorage::Sqlite { .. } => None,
         };
         Ok(Self { scratch, server })
     }
 
     /// What the bare store does, with the same parameters and number of tasks.
-    pub(super) async fn limits(&self, parameters: &'static str, tasks: usize) -> Result<Limits> {
-        match &self.scratch.place {
-            Place::Redis { server, prefix, .. } => limits::redis::measure(server, prefix, parameters, tasks).await,
-            Place::Sqlite { folder } => {
+    pub(super) async fn limits(&self, parameters: &'static str, tasks: usize) -> Result<BareRates> {
+        match &self.scratch.storage {
+            ScratchStorage::Redis { server, prefix, .. } => {
+                limits::redis::measure(server, prefix, parameters, tasks).await
+            }
+            ScratchStorage::Sqlite { folder } => {
                 let (folder, synchronous) = (Arc::clone(folder), self.synchronous());
                 let measure = move || {
                     limits::sqlite::measure(&folder.path().join(BARE_FILE), synchronous, parameters.as_bytes(), tasks)
@@ -50,10 +52,10 @@ impl Store {
     /// and cores are cold. In milliseconds; measured beside what it is compared with, and not among the limits, whose
     /// first one it would leave cold.
     pub(super) async fn idle_round_trip_ms(&self, parameters: &'static str) -> Result<f64> {
-        match (&self.scratch.place, &self.server) {
-            (Place::Redis { .. }, Some(server)) => limits::redis::idle_round_trip_ms(server).await,
-            (Place::Redis { .. }, None) => bail!(NO_SERVER),
-            (Place::Sqlite { folder }, _) => {
+        match (&self.scratch.storage, &self.server) {
+            (ScratchStorage::Redis { .. }, Some(server)) => limits::redis::idle_round_trip_ms(server).await,
+            (ScratchStorage::Redis { .. }, None) => bail!(NO_SERVER),
+            (ScratchStorage::Sqlite { folder }, _) => {
                 let (folder, synchronous) = (Arc::clone(folder), self.synchronous());
                 let measure = move || {
                     let path = folder.path().join(BARE_FILE);
@@ -71,8 +73,8 @@ impl Store {
 
     /// Bytes the store holds: of memory on Redis, of pages in use on SQLite.
     pub(super) async fn size(&self) -> Result<f64> {
-        match (&self.scratch.place, &self.server) {
-            (Place::Sqlite { folder }, _) => {
+        match (&self.scratch.storage, &self.server) {
+            (ScratchStorage::Sqlite { folder }, _) => {
                 let connection = rusqlite::Connection::open(folder.path().join(FILE))?;
                 let bytes: f64 = connection.query_row(
                     "SELECT CAST((page_count - freelist_count) * page_size AS REAL)
@@ -82,8 +84,8 @@ impl Store {
                 )?;
                 Ok(bytes)
             }
-            (Place::Redis { .. }, Some(server)) => info(server, "memory", "used_memory").await,
-            (Place::Redis { .. }, None) => bail!(NO_SERVER),
+            (ScratchStorage::Redis { .. }, Some(server)) => info(server, "memory", "used_memory").await,
+            (ScratchStorage::Redis { .. }, None) => bail!(NO_SERVER),
         }
     }
 

@@ -21,19 +21,19 @@ use super::{
     cpu::CpuTime,
     figures::{as_f64, per_second},
     load::{BATCH, queue},
-    store::Store,
+    store::BenchStore,
     worker::{Child, Post},
 };
 
 /// One that takes turns.
-pub(super) struct Way {
+pub(super) struct Contender {
     /// Its worker; the role's name is the queue's too.
     pub(super) post: Post,
     pub(super) retention: Retention,
 }
 
 /// A worker that waits for its turn.
-struct Runner {
+struct TurnWorker {
     child: Child,
     queue: QueueName,
     retention: Retention,
@@ -41,9 +41,9 @@ struct Runner {
 }
 
 /// The workers, idle.
-pub(super) struct Turns<'a> {
-    store: &'a Store,
-    runners: Vec<Runner>,
+pub(super) struct BenchTurns<'a> {
+    store: &'a BenchStore,
+    runners: Vec<TurnWorker>,
 }
 
 /// One turn.
@@ -59,17 +59,17 @@ pub(super) struct Turn {
     pub(super) tasks_per_call: f64,
 }
 
-impl<'a> Turns<'a> {
-    pub(super) async fn start(store: &'a Store, ways: Vec<Way>) -> Result<Self> {
+impl<'a> BenchTurns<'a> {
+    pub(super) async fn start(store: &'a BenchStore, ways: Vec<Contender>) -> Result<Self> {
         let mut runners = Vec::with_capacity(ways.len());
         let engine = &store.scratch.engine;
-        for Way { post, retention } in ways {
+        for Contender { post, retention } in ways {
             let config = queue(post.role.as_str(), true, retention.clone())?;
             let name = config.name.clone();
             engine.put_queue(config, PutMode::Upsert).await?;
             engine.put_role(RoleConfig::new(post.role.clone(), vec![name.clone()]), PutMode::Upsert).await?;
             let child = Child::start(store, &post).await?;
-            runners.push(Runner { child, queue: name, retention, watched: post.watched });
+            runners.push(TurnWorker { child, queue: name, retention, watched: post.watched });
         }
         Ok(Self { store, runners })
     }
@@ -129,8 +129,8 @@ impl<'a> Turns<'a> {
     }
 }
 
-impl Runner {
-    async fn set_paused(&self, store: &Store, paused: bool) -> Result<()> {
+impl TurnWorker {
+    async fn set_paused(&self, store: &BenchStore, paused: bool) -> Result<()> {
         let config = queue(self.queue.as_str(), paused, self.retention.clone())?;
         store.scratch.engine.put_queue(config, PutMode::Upsert).await?;
         Ok(())
@@ -138,7 +138,7 @@ impl Runner {
 }
 
 /// Whether nothing of a queue waits or runs any more.
-pub(super) async fn is_drained(store: &Store, queue: &QueueName) -> Result<bool> {
+pub(super) async fn is_drained(store: &BenchStore, queue: &QueueName) -> Result<bool> {
     let stats = Arc::clone(&store.scratch.engine).queue_stats(queue).await?;
     let is_live = |(status, tasks): (&Status, &u64)| !status.is_finished() && *tasks > 0;
     Ok(!stats.tasks.iter().any(is_live))

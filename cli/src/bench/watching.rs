@@ -17,8 +17,8 @@ use super::{
     figures::{Spread, rounded},
     load::{BATCH, NOOP, PAYLOAD, unlimited},
     sink::Sink,
-    store::Store,
-    turns::{Turns, Way},
+    store::BenchStore,
+    turns::{BenchTurns, Contender},
     worker::Post,
 };
 
@@ -58,11 +58,11 @@ const FROZEN: &str = "bench.frozen";
 const WAYS: usize = 4;
 
 /// Measures; `tasks` in each turn of each of so many rounds.
-pub(super) async fn measure(store: &Store, concurrency: u32, tasks: usize, rounds: usize) -> Result<Watching> {
+pub(super) async fn measure(store: &BenchStore, concurrency: u32, tasks: usize, rounds: usize) -> Result<Watching> {
     let (sink, frozen) = (Sink::answering().await?, Sink::frozen().await?);
     let way = |role: &str, watched, collector: Option<&Sink>| {
         let post = Post { role: RoleName::new(role)?, concurrency, watched, collector: collector.map(Sink::url) };
-        anyhow::Ok(Way { post, retention: unlimited() })
+        anyhow::Ok(Contender { post, retention: unlimited() })
     };
     let ways = vec![
         way(UNWATCHED, false, None)?,
@@ -70,7 +70,7 @@ pub(super) async fn measure(store: &Store, concurrency: u32, tasks: usize, round
         way(TRACED, true, Some(&sink))?,
         way(FROZEN, true, Some(&frozen))?,
     ];
-    let mut turns = Turns::start(store, ways).await?;
+    let mut turns = BenchTurns::start(store, ways).await?;
     // What is done for the first time is slower than it will be.
     for way in 0..WAYS {
         turns.drain(way, tasks / 10, batch, CpuTime::none).await?;

@@ -20,7 +20,7 @@ use super::{
     latency::clock_micros,
     load::BENCH,
     process::{self, Owned},
-    store::Store,
+    store::BenchStore,
 };
 
 /// Does nothing, and does not even look at its parameters.
@@ -119,14 +119,14 @@ pub(super) struct Child {
 
 /// What a worker has claimed so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Claims {
+pub(super) struct ClaimCounts {
     pub(super) tasks: f64,
     pub(super) calls: f64,
 }
 
 impl Child {
     /// Starts it and waits until the store knows it.
-    pub(super) async fn start(store: &Store, post: &Post) -> Result<Self> {
+    pub(super) async fn start(store: &BenchStore, post: &Post) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["bench-worker", "--engine-url", &store.scratch.url])
@@ -155,11 +155,11 @@ impl Child {
     }
 
     /// What it has claimed so far; it must be a watched one.
-    pub(super) async fn claims(&mut self) -> Result<Claims> {
+    pub(super) async fn claims(&mut self) -> Result<ClaimCounts> {
         self.questions.write_all(b"\n").await?;
         let line = self.answers.next_line().await?.context("the worker's process has ended")?;
         let (tasks, calls) = line.split_once(' ').context("the worker's process does not say what it claimed")?;
-        Ok(Claims { tasks: tasks.parse()?, calls: calls.parse()? })
+        Ok(ClaimCounts { tasks: tasks.parse()?, calls: calls.parse()? })
     }
 
     /// Ends it in good order: its standard input ends, it settles what it has and leaves.

@@ -11,12 +11,12 @@ mod stage;
 use anyhow::Result;
 use serde::Serialize;
 
-use self::{graph::Graph, stage::Stage};
+use self::{graph::BenchGraph, stage::Stage};
 use super::{
     figures::{Rate, Span, Spread, as_f64},
-    profile::Profile,
+    profile::BuildProfile,
     report::{Row, fact, heading, rate, span, with_range},
-    store::Store,
+    store::BenchStore,
 };
 use crate::terminal::output::thousands;
 
@@ -54,7 +54,7 @@ pub struct WorkflowsReport {
     /// `sqlite` or `redis`.
     pub engine: String,
     /// How the program was built.
-    pub build: Profile,
+    pub build: BuildProfile,
     /// How many rounds each figure is the middle of.
     pub rounds: usize,
     /// Tasks of the large graphs.
@@ -83,7 +83,7 @@ pub struct WorkflowsReport {
 ///
 /// # Errors
 /// When a process can't be had, or a graph does not run as it should.
-pub(super) async fn measure(store: &Store, quick: bool) -> Result<WorkflowsReport> {
+pub(super) async fn measure(store: &BenchStore, quick: bool) -> Result<WorkflowsReport> {
     let size = match quick {
         false => Size { rounds: 3, tasks: 100_000, width: 1_000, chain: 10_000, latencies: 200 },
         true => Size { rounds: 1, tasks: 2_000, width: 100, chain: 100, latencies: 20 },
@@ -94,7 +94,7 @@ pub(super) async fn measure(store: &Store, quick: bool) -> Result<WorkflowsRepor
     }
     let stage = Stage::start(store).await?;
     // What is done for the first time is slower than it will be.
-    stage.run(&Graph::plain(size.tasks / 10), "warming").await?;
+    stage.run(&BenchGraph::plain(size.tasks / 10), "warming").await?;
     let mut rounds = Vec::with_capacity(size.rounds);
     for (number, longest_call_ms) in longest.into_iter().enumerate() {
         rounds.push(Round { longest_call_ms, ..round(&stage, &size, number).await? });
@@ -105,14 +105,14 @@ pub(super) async fn measure(store: &Store, quick: bool) -> Result<WorkflowsRepor
 }
 
 async fn round(stage: &Stage<'_>, size: &Size, number: usize) -> Result<Round> {
-    let run = async |graph: &Graph, name: &str| stage.run(graph, &format!("{name}-{number}")).await;
-    let plain = run(&Graph::plain(size.tasks), "plain").await?;
-    let pairs = run(&Graph::pairs(size.tasks / 2), "pairs").await?;
-    let chord = run(&Graph::chord(size.tasks), "chord").await?;
-    let layered = run(&Graph::layered(size.tasks, size.width), "layered").await?;
+    let run = async |graph: &BenchGraph, name: &str| stage.run(graph, &format!("{name}-{number}")).await;
+    let plain = run(&BenchGraph::plain(size.tasks), "plain").await?;
+    let pairs = run(&BenchGraph::pairs(size.tasks / 2), "pairs").await?;
+    let chord = run(&BenchGraph::chord(size.tasks), "chord").await?;
+    let layered = run(&BenchGraph::layered(size.tasks, size.width), "layered").await?;
     let idle_ms = stage.idle_latency_ms(size.latencies).await?;
-    let step_ms = run(&Graph::chain(size.chain), "chain").await?.whole_ms() / as_f64(size.chain);
-    let divisors = Graph::divisors();
+    let step_ms = run(&BenchGraph::chain(size.chain), "chain").await?.whole_ms() / as_f64(size.chain);
+    let divisors = BenchGraph::divisors();
     let divisors_ms = run(&divisors, "divisors").await?.whole_ms();
     Ok(Round {
         plain: (plain.rate(), plain.store_us),
@@ -134,7 +134,7 @@ impl WorkflowsReport {
         let span = |pair: fn(&Round) -> (f64, f64)| Span::of(rounds.iter().map(pair));
         Self {
             engine,
-            build: Profile::own(),
+            build: BuildProfile::own(),
             rounds: rounds.len(),
             tasks: size.tasks,
             chain: size.chain,

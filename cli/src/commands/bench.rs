@@ -6,7 +6,7 @@ use jobbers_process::exit;
 use serde::Serialize;
 
 use crate::{
-    bench::{self, BenchArgs, BenchServicesArgs, BenchWorkerArgs, Profile, Row, Subject},
+    bench::{self, BenchArgs, BenchServicesArgs, BenchSubject, BenchWorkerArgs, BuildProfile, Row},
     failure::Failure,
     terminal::output,
 };
@@ -26,19 +26,19 @@ pub struct Args {
 /// # Errors
 /// When the store or the worker's process can't be had.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    if Profile::own().debug_assertions {
+    if BuildProfile::own().debug_assertions {
         output::note("this is a debug build: its figures say nothing; measure with cargo run --release -- bench");
     }
     match args.bench.subject {
-        Subject::Tasks => {
+        BenchSubject::Tasks => {
             let report = bench::run(&args.bench).await.map_err(unavailable)?;
             show(args.json, &report, &report.heading(), report.rows())?;
         }
-        Subject::Boards => {
+        BenchSubject::Boards => {
             let report = bench::run_boards(&args.bench).await.map_err(unavailable)?;
             show(args.json, &report, &report.heading(), report.rows())?;
         }
-        Subject::Workflows => {
+        BenchSubject::Workflows => {
             let report = bench::run_workflows(&args.bench).await.map_err(unavailable)?;
             show(args.json, &report, &report.heading(), report.rows())?;
         }

@@ -36,11 +36,11 @@ enum Action {
     /// List the tasks of a group, in the order in which they are taken
     List(List),
     /// Show one task of a board
-    Show(One),
+    Show(OneTask),
     /// Delete tasks of a board, by revision or a whole group; leased ones too
     Delete(Delete),
     /// Make a task visible now: end its lease, or its delay
-    Release(One),
+    Release(OneTask),
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ struct List {
 }
 
 #[derive(Debug, clap::Args)]
-struct One {
+struct OneTask {
     /// The board
     board: BoardName,
     /// The task's revision: its address until its next change

@@ -18,18 +18,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    client::Client,
+    client::ManagerClient,
     commands::up,
     demo::{
         corpus::{self, Corpus},
-        outcome::{Answer, Check, Figures},
-        report::Outcome,
+        outcome::{DemoFigures, FileResult, WordCheck},
+        report::DemoResult,
         split, work,
     },
     failure::Failure,
     scratch::Scratch,
-    stack::{Plan, Stack},
-    terminal::{output, progress::Progress},
+    stack::{Stack, StackPlan},
+    terminal::{output, progress::ProgressLine},
 };
 
 const AFTER_HELP: &str = "\
@@ -95,7 +95,7 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
         dlq_path: scratch.dead_letters().display().to_string(),
         ..jobbers_manager::Config::default()
     };
-    let plan = Plan {
+    let plan = StackPlan {
         listeners: up::bind(&manager).await?,
         manager,
         worker: Some(jobbers_worker::Config {
@@ -107,7 +107,7 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
     };
     work::expect_panic();
     let stack = Stack::start(plan).await?;
-    let client = Client::new(&format!("http://{}", stack.address))?;
+    let client = ManagerClient::new(&format!("http://{}", stack.address))?;
     let outcome = tokio::select! {
         outcome = count(&client, corpus, parts.path(), health.engine) => outcome,
         () = shutdown.drain.cancelled() => Err(Failure::Negative("interrupted".to_owned())),
@@ -125,33 +125,38 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
 }
 
 /// Has the system count the words of the files, and checks what it says.
-async fn count(client: &Client, corpus: Corpus, parts: &Path, engine: &'static str) -> Result<Outcome, Failure> {
+async fn count(
+    client: &ManagerClient,
+    corpus: Corpus,
+    parts: &Path,
+    engine: &'static str,
+) -> Result<DemoResult, Failure> {
     let failing = work::failing();
     let doomed = failing.iter().filter(|(_, completes)| !completes);
     let meant_to_fail =
         doomed.filter_map(|(task, _)| task["parameters"]["message"].as_str().map(str::to_owned)).collect();
-    let progress = Progress::new((corpus.files.len() + failing.len()) as u64);
-    let mut run = Run { client, progress: &progress, tasks: Vec::new() };
+    let progress = ProgressLine::new((corpus.files.len() + failing.len()) as u64);
+    let mut run = DemoRun { client, progress: &progress, tasks: Vec::new() };
     let (unlucky, expected): (Vec<Value>, Vec<bool>) = failing.into_iter().unzip();
     let counting = corpus.files.iter().map(|path| work::counting(path));
     let tasks = run.through(unlucky.into_iter().chain(counting).collect()).await?;
     let (unlucky, counted) = tasks.split_at(expected.len());
-    let mut check = Check { differences: complaints(unlucky, &expected), ..Check::default() };
-    let mut answers: Vec<Answer> = counted.iter().map(Answer::of).collect();
+    let mut check = WordCheck { differences: complaints(unlucky, &expected), ..WordCheck::default() };
+    let mut answers: Vec<FileResult> = counted.iter().map(FileResult::of).collect();
     for (path, answer) in corpus.files.iter().zip(&mut answers) {
-        if matches!(answer, Answer::TooMany) {
+        if matches!(answer, FileResult::TooMany) {
             *answer = run.in_parts(path, parts).await?;
         }
     }
     progress.say("counting the same files directly");
-    let figures = Figures::of(&run.tasks)?;
+    let figures = DemoFigures::of(&run.tasks)?;
     let files = corpus.files.len() as u64;
     let check = blocking(move || {
         check.files(corpus.files.into_iter().zip(answers));
         check
     });
     let check = check.await?;
-    Ok(Outcome { files, engine, figures, check, meant_to_fail })
+    Ok(DemoResult { files, engine, figures, check, meant_to_fail })
 }
 
 /// Where the tasks that fail on purpose did not end as they should.
@@ -166,14 +171,14 @@ fn complaints(tasks: &[TaskView], expected: &[bool]) -> Vec<String> {
 }
 
 /// Tasks on their way through the system.
-struct Run<'a> {
-    client: &'a Client,
-    progress: &'a Progress,
+struct DemoRun<'a> {
+    client: &'a ManagerClient,
+    progress: &'a ProgressLine,
     /// All that are over.
     tasks: Vec<TaskView>,
 }
 
-impl Run<'_> {
+impl DemoRun<'_> {
     /// Submits tasks, waits until they are over, and reads them back.
     async fn through(&mut self, tasks: Vec<Value>) -> Result<Vec<TaskView>, Failure> {
         let ids: Vec<TaskId> = work::submit(self.client, &tasks).await?;
@@ -184,20 +189,20 @@ impl Run<'_> {
     }
 
     /// Has a file counted whose words don't fit in one result.
-    async fn in_parts(&mut self, file: &Path, folder: &Path) -> Result<Answer, Failure> {
+    async fn in_parts(&mut self, file: &Path, folder: &Path) -> Result<FileResult, Failure> {
         let (from, to, name) = (file.to_owned(), folder.to_owned(), self.tasks.len().to_string());
         let parts = match blocking(move || split::into_parts(&from, &to, &name)).await? {
             Ok(parts) => parts,
-            Err(error) => return Ok(Answer::Nothing(format!("it can't be split into parts: {error}"))),
+            Err(error) => return Ok(FileResult::Nothing(format!("it can't be split into parts: {error}"))),
         };
         self.progress.add(parts.len() as u64);
         let tasks = self.through(parts.iter().map(|part| work::counting(part)).collect()).await?;
-        Ok(Answer::sum(tasks.iter().map(Answer::of)))
+        Ok(FileResult::sum(tasks.iter().map(FileResult::of)))
     }
 }
 
 /// Says how to go on, and waits.
-async fn keep(client: &Client, shutdown: &Shutdown) {
+async fn keep(client: &ManagerClient, shutdown: &Shutdown) {
     let base = client.base();
     output::note(format_args!(
         "\nit goes on running at {base}; Ctrl-C stops it and removes its store. For example:\n\

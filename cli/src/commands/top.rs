@@ -6,11 +6,11 @@ use jobbers_common::values::duration;
 use jobbers_process::exit;
 
 use crate::{
-    client::{Client, ManagerArgs},
+    client::{ManagerArgs, ManagerClient},
     commands::up::on_signals,
     failure::Failure,
     terminal::output,
-    top::{keys::Keys, screen::Screen, snapshot, state::State, steer::Command},
+    top::{keys::Keys, screen::RawTerminal, snapshot, state::TopState, steer::KeyEffect},
 };
 
 const AFTER_HELP: &str = "\
@@ -68,21 +68,21 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-async fn once(client: &Client, every: Duration) -> Result<ExitCode, Failure> {
-    let mut state = State::new(client.base());
-    state.look(snapshot::take(client, None, state.steer.place()).await?);
+async fn once(client: &ManagerClient, every: Duration) -> Result<ExitCode, Failure> {
+    let mut state = TopState::new(client.base());
+    state.look(snapshot::take(client, None, state.steer.view()).await?);
     tokio::time::sleep(every).await;
-    let second = snapshot::take(client, state.now.as_ref(), state.steer.place()).await?;
+    let second = snapshot::take(client, state.now.as_ref(), state.steer.view()).await?;
     state.look(second);
     output::write(&crate::top::view::text(&state))?;
     Ok(exit::OK)
 }
 
 /// Draws after each look and each key. A manager that does not answer is said on the screen and asked again.
-async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
+async fn watch(client: &ManagerClient, every: Duration) -> Result<(), Failure> {
     let shutdown = on_signals()?;
-    let mut state = State::new(client.base());
-    let mut screen = Screen::open()?;
+    let mut state = TopState::new(client.base());
+    let mut screen = RawTerminal::open()?;
     let mut keys = Keys::follow();
     let mut due = tokio::time::interval(every);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -90,9 +90,9 @@ async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
         tokio::select! {
             () = shutdown.drain.cancelled() => return Ok(()),
             key = keys.next() => match key.map(|key| state.press(key)) {
-                None | Some(Some(Command::Leave)) => return Ok(()),
-                Some(Some(Command::Look)) => due.reset_immediately(),
-                Some(Some(Command::Make(change))) => {
+                None | Some(Some(KeyEffect::Leave)) => return Ok(()),
+                Some(Some(KeyEffect::Look)) => due.reset_immediately(),
+                Some(Some(KeyEffect::Make(change))) => {
                     // A key press gives up the wait here too; the manager may still make the change.
                     state.steer.answer = Some(tokio::select! {
                         made = change.make(client) => made.unwrap_or_else(|failure| failure.to_string()),
@@ -105,7 +105,7 @@ async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
             _ = due.tick() => {
                 // A key press cancels the request under way, so that a manager that hangs does not block the user.
                 let taken = tokio::select! {
-                    taken = snapshot::take(client, state.now.as_ref(), state.steer.place()) => Some(taken),
+                    taken = snapshot::take(client, state.now.as_ref(), state.steer.view()) => Some(taken),
                     () = keys.ready() => None,
                 };
                 match taken {

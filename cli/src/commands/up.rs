@@ -27,7 +27,7 @@ use jobbers_worker::config::WorkerArgs;
 use crate::{
     failure::Failure,
     scratch::cant_open,
-    stack::{Plan, Stack},
+    stack::{Stack, StackPlan},
     terminal::output,
 };
 
@@ -163,7 +163,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     if let Some(text) = first {
         keys::bootstrap(&*engine, text).await.map_err(|error| bootstrap_failed(&store, error))?;
     }
-    let stack = Stack::start(Plan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;
+    let stack = Stack::start(StackPlan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;
     let url = reached.url_here(stack.address);
     let _markers = mark(&url, &store, &health.store);
     for warning in &health.warnings {

@@ -30,27 +30,27 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Have workers claim nothing more; they finish what they run and live on
-    Drain(Which),
+    Drain(WorkersArgs),
     /// Have workers claim again
-    Resume(Which),
+    Resume(WorkersArgs),
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Workers are named by their ids, or by what they have in common: then all that is said must fit."
 )]
-struct Which {
+struct WorkersArgs {
     /// The workers' ids
     #[arg(conflicts_with_all = ["host", "version", "role"])]
     ids: Vec<WorkerId>,
     #[command(flatten)]
-    selection: Selection,
+    selection: WorkerFilter,
     #[command(flatten)]
     client: ClientArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct Selection {
+struct WorkerFilter {
     /// Those on this host
     #[arg(long)]
     host: Option<String>,
@@ -68,21 +68,21 @@ struct Selection {
 /// When the manager can't be asked, or refuses.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.action {
-        Some(Action::Drain(which)) => steer(which, "drain").await,
-        Some(Action::Resume(which)) => steer(which, "resume").await,
+        Some(Action::Drain(args)) => steer(args, "drain").await,
+        Some(Action::Resume(args)) => steer(args, "resume").await,
         None => list(&args.client).await,
     }
 }
 
-async fn steer(which: &Which, verb: &str) -> Result<ExitCode, Failure> {
-    let Selection { host, version, role } = &which.selection;
-    if which.ids.is_empty() && host.is_none() && version.is_none() && role.is_none() {
+async fn steer(args: &WorkersArgs, verb: &str) -> Result<ExitCode, Failure> {
+    let WorkerFilter { host, version, role } = &args.selection;
+    if args.ids.is_empty() && host.is_none() && version.is_none() && role.is_none() {
         let usage = format!("which workers {verb}? Name them by their ids, or say --host, --worker-version or --role");
         return Err(Failure::Usage(usage));
     }
-    let client = which.client.client()?;
+    let client = args.client.client()?;
     let mut told = Vec::new();
-    if which.ids.is_empty() {
+    if args.ids.is_empty() {
         let answer = client
             .post(
                 &format!("/workers/{verb}"),
@@ -91,11 +91,11 @@ async fn steer(which: &Which, verb: &str) -> Result<ExitCode, Failure> {
             .await?;
         told = answer.read::<SteeredView>()?.workers;
     }
-    for id in &which.ids {
+    for id in &args.ids {
         let answer = client.post(&client::worker_path(id, verb), client::NOTHING).await?;
         told.extend(answer.read::<SteeredView>()?.workers);
     }
-    if which.client.json {
+    if args.client.json {
         let body = serde_json::json!({ "workers": told }).to_string();
         output::document(body.as_bytes())?;
     } else if told.is_empty() {

@@ -19,7 +19,7 @@ use crate::{
 
 /// What `text.wordcount` answers.
 #[derive(Debug, Deserialize)]
-struct Counted {
+struct WordcountAnswer {
     #[serde(default)]
     words: u64,
     #[serde(default)]
@@ -31,7 +31,7 @@ struct Counted {
 
 /// The system's result for one file.
 #[derive(Debug)]
-pub enum Answer {
+pub enum FileResult {
     /// The number of its words, and each of them.
     Words(u64, Counts),
     /// Its words do not fit in a result.
@@ -40,7 +40,7 @@ pub enum Answer {
     Nothing(String),
 }
 
-impl Answer {
+impl FileResult {
     /// Reads a task's answer.
     #[must_use]
     pub fn of(task: &TaskView) -> Self {
@@ -48,10 +48,10 @@ impl Answer {
             let why = task.errors.last().map_or("no reason given", |error| error.message.as_str());
             return Self::Nothing(format!("its task is {}: {why}", task.status));
         };
-        match serde_json::from_str::<Counted>(result.get()) {
-            Ok(Counted { skipped: Some(why), .. }) => Self::Nothing(format!("its task skipped it: {why}")),
-            Ok(Counted { truncated: true, .. }) => Self::TooMany,
-            Ok(Counted { words, counts, .. }) => Self::Words(words, counts),
+        match serde_json::from_str::<WordcountAnswer>(result.get()) {
+            Ok(WordcountAnswer { skipped: Some(why), .. }) => Self::Nothing(format!("its task skipped it: {why}")),
+            Ok(WordcountAnswer { truncated: true, .. }) => Self::TooMany,
+            Ok(WordcountAnswer { words, counts, .. }) => Self::Words(words, counts),
             Err(error) => Self::Nothing(format!("its task answered something else: {error}")),
         }
     }
@@ -81,7 +81,7 @@ fn add(sum: &mut Counts, counts: Counts) {
 
 /// All words of all files, and where the system and a direct count disagree.
 #[derive(Debug, Default)]
-pub struct Check {
+pub struct WordCheck {
     /// How many words, by the system.
     pub words_total: u64,
     /// Each of them, by the system.
@@ -90,19 +90,19 @@ pub struct Check {
     pub differences: Vec<String>,
 }
 
-impl Check {
+impl WordCheck {
     /// Sets each file's answer beside a direct count of it.
-    pub fn files(&mut self, answers: impl IntoIterator<Item = (PathBuf, Answer)>) {
+    pub fn files(&mut self, answers: impl IntoIterator<Item = (PathBuf, FileResult)>) {
         for (path, answer) in answers {
             let complaint = match answer {
-                Answer::Words(total, counts) => {
+                FileResult::Words(total, counts) => {
                     let complaint = compare(total, &counts, &path);
                     self.words_total += total;
                     add(&mut self.words, counts);
                     complaint
                 }
-                Answer::TooMany => Some("its words don't fit in results, even in parts".to_owned()),
-                Answer::Nothing(why) => Some(why),
+                FileResult::TooMany => Some("its words don't fit in results, even in parts".to_owned()),
+                FileResult::Nothing(why) => Some(why),
             };
             self.differences.extend(complaint.map(|complaint| format!("{}: {complaint}", path.display())));
         }
@@ -139,7 +139,7 @@ const LONGEST_MICROS: u64 = 3_600_000_000;
 
 /// How the tasks fared.
 #[derive(Debug)]
-pub struct Figures {
+pub struct DemoFigures {
     /// Tasks per status.
     pub by_status: BTreeMap<Status, u64>,
     /// Tasks that took more than one attempt.
@@ -152,7 +152,7 @@ pub struct Figures {
     pub execution: Histogram<u64>,
 }
 
-impl Figures {
+impl DemoFigures {
     /// Reads them from the tasks' times.
     ///
     /// # Errors
@@ -207,17 +207,17 @@ mod tests {
         serde_json::from_value(task).unwrap()
     }
 
-    fn check(content: &str, answer: Answer) -> Check {
+    fn check(content: &str, answer: FileResult) -> WordCheck {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), content).unwrap();
-        let mut check = Check::default();
+        let mut check = WordCheck::default();
         check.files([(file.path().to_owned(), answer)]);
         check
     }
 
     #[test]
     fn an_answer_that_is_right_is_right() {
-        let check = check("a b a", Answer::Words(3, counts(&[("a", 2), ("b", 1)])));
+        let check = check("a b a", FileResult::Words(3, counts(&[("a", 2), ("b", 1)])));
         assert!(check.differences.is_empty(), "{:?}", check.differences);
         assert_eq!((check.words_total, check.top(10)), (3, vec![("a", 2), ("b", 1)]));
     }
@@ -225,13 +225,13 @@ mod tests {
     #[test]
     fn every_kind_of_wrong_answer_is_told() {
         for (answer, word) in [
-            (Answer::Words(2, counts(&[("a", 2)])), "counted 2 words, a direct count 3"),
-            (Answer::Words(3, counts(&[("a", 3)])), "times, a direct count"),
-            (Answer::Words(3, counts(&[("a", 2)])), "\"b\" 0 times, a direct count 1"),
-            (Answer::TooMany, "don't fit"),
-            (Answer::of(&task(&serde_json::json!({"status": "failed"}))), "its task is failed"),
-            (Answer::of(&task(&serde_json::json!({"result": {"skipped": "not UTF-8"}}))), "skipped it: not UTF-8"),
-            (Answer::of(&task(&serde_json::json!({"result": [1]}))), "something else"),
+            (FileResult::Words(2, counts(&[("a", 2)])), "counted 2 words, a direct count 3"),
+            (FileResult::Words(3, counts(&[("a", 3)])), "times, a direct count"),
+            (FileResult::Words(3, counts(&[("a", 2)])), "\"b\" 0 times, a direct count 1"),
+            (FileResult::TooMany, "don't fit"),
+            (FileResult::of(&task(&serde_json::json!({"status": "failed"}))), "its task is failed"),
+            (FileResult::of(&task(&serde_json::json!({"result": {"skipped": "not UTF-8"}}))), "skipped it: not UTF-8"),
+            (FileResult::of(&task(&serde_json::json!({"result": [1]}))), "something else"),
         ] {
             let differences = check("a b a", answer).differences;
             assert!(differences.len() == 1 && differences[0].contains(word), "{differences:?} does not say {word:?}");
@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn one_part_that_is_wrong_makes_the_sum_wrong() {
-        let part = |count| Answer::Words(count, counts(&[("a", count)]));
-        assert!(matches!(Answer::sum([part(1), part(2)]), Answer::Words(3, sum) if sum == counts(&[("a", 3)])));
-        assert!(matches!(Answer::sum([part(1), Answer::TooMany]), Answer::TooMany));
+        let part = |count| FileResult::Words(count, counts(&[("a", count)]));
+        assert!(matches!(FileResult::sum([part(1), part(2)]), FileResult::Words(3, sum) if sum == counts(&[("a", 3)])));
+        assert!(matches!(FileResult::sum([part(1), FileResult::TooMany]), FileResult::TooMany));
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         let times = |started: &str, completed: &str, attempt: u32| {
             task(&serde_json::json!({"started_at": started, "finished_at": completed, "attempt": attempt}))
         };
-        let figures = Figures::of(&[
+        let figures = DemoFigures::of(&[
             times("2026-01-01T00:00:00.001Z", "2026-01-01T00:00:00.003Z", 1),
             times("2026-01-01T00:00:02Z", "2026-01-01T00:00:04Z", 3),
         ])

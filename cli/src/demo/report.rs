@@ -6,7 +6,7 @@ use serde::Serialize;
 use jobbers_common::lifecycle::Status;
 
 use crate::{
-    demo::outcome::{Check, Figures},
+    demo::outcome::{DemoFigures, WordCheck},
     failure::Failure,
     terminal::output,
 };
@@ -18,21 +18,21 @@ const SHOWN_DIFFERENCES: usize = 20;
 
 /// The demo's result.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct DemoResult {
     /// Text files counted.
     pub files: u64,
     /// The kind of store.
     pub engine: &'static str,
     /// How the tasks fared.
-    pub figures: Figures,
+    pub figures: DemoFigures,
     /// Whether their answers are right.
-    pub check: Check,
+    pub check: WordCheck,
     /// The result of each task that was meant to fail for good.
     pub meant_to_fail: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct DemoDocument<'a> {
     files: u64,
     tasks: u64,
     completed: u64,
@@ -46,7 +46,7 @@ struct Document<'a> {
     engine: &'a str,
 }
 
-impl Outcome {
+impl DemoResult {
     /// Whether the tasks did what was expected of them, and their counts are those of a direct count.
     #[must_use]
     pub fn is_verified(&self) -> bool {
@@ -62,7 +62,7 @@ impl Outcome {
     /// # Errors
     /// When standard output can't be written to.
     pub fn print_json(&self) -> Result<(), Failure> {
-        let document = Document {
+        let document = DemoDocument {
             files: self.files,
             tasks: self.tasks(),
             completed: self.figures.standing(Status::Completed),

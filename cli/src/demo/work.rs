@@ -11,9 +11,9 @@ use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{self, Client},
+    client::{self, ManagerClient},
     failure::Failure,
-    terminal::progress::Progress,
+    terminal::progress::ProgressLine,
 };
 
 /// Where the tasks go: the queue every store has from the start.
@@ -64,7 +64,7 @@ pub fn failing() -> [(Value, bool); 5] {
 ///
 /// # Errors
 /// When the manager can't be asked or refuses.
-pub async fn submit(client: &Client, tasks: &[Value]) -> Result<Vec<TaskId>, Failure> {
+pub async fn submit(client: &ManagerClient, tasks: &[Value]) -> Result<Vec<TaskId>, Failure> {
     let mut ids = Vec::with_capacity(tasks.len());
     for tasks in tasks.chunks(MAX_BATCH) {
         let batch: SubmittedList = client.post("/tasks", Some(&json!({"tasks": tasks}))).await?.read()?;
@@ -80,7 +80,7 @@ pub async fn submit(client: &Client, tasks: &[Value]) -> Result<Vec<TaskId>, Fai
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub(crate) async fn watch(client: &Client, total: u64, progress: &Progress) -> Result<(), Failure> {
+pub(crate) async fn watch(client: &ManagerClient, total: u64, progress: &ProgressLine) -> Result<(), Failure> {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
@@ -101,7 +101,7 @@ pub(crate) async fn watch(client: &Client, total: u64, progress: &Progress) -> R
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub async fn read_back(client: &Client, ids: &[TaskId]) -> Result<Vec<TaskView>, Failure> {
+pub async fn read_back(client: &ManagerClient, ids: &[TaskId]) -> Result<Vec<TaskView>, Failure> {
     let read = |id: TaskId| async move {
         client.get(&client::task_path(&id), client::NOTHING).await.and_then(|answer| Ok(answer.read::<TaskView>()?))
     };

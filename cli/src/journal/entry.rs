@@ -24,7 +24,7 @@ use super::{letters::LetterLine, payload::Bytes, task_line::TaskLine};
 
 /// One thing of a store.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub enum JournalEntry {
     /// A queue.
     Queue(Queue),
     /// A role.
@@ -36,7 +36,7 @@ pub enum Entry {
     /// A schedule, with the outcomes of its slots.
     Schedule(Box<ScheduleEntry>),
     /// A run of a workflow.
-    Workflow(Box<Workflow>),
+    Workflow(Box<WorkflowEntry>),
     /// A dead letter.
     DeadLetter(Box<WholeLetter>),
     /// A change of the audit log.
@@ -44,7 +44,7 @@ pub enum Entry {
     /// A task of a board.
     BoardTask(Box<TaskOfBoard>),
     /// A board. Its tasks come before it.
-    Board(Board),
+    Board(BoardEntry),
 }
 
 /// A queue, and its settings if some were put.
@@ -68,7 +68,7 @@ pub struct RouteLine {
 
 /// A run of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Workflow {
+pub struct WorkflowEntry {
     /// How far it is.
     pub run: Run,
     /// Its definition, as the store has it.
@@ -86,7 +86,7 @@ pub struct TaskOfBoard {
 
 /// What is known of a board besides its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Board {
+pub struct BoardEntry {
     /// Its name.
     pub name: BoardName,
     /// Its counter.
@@ -129,14 +129,14 @@ impl BoardTaskLine {
 
 /// A line: what it is, and what it says.
 #[derive(Serialize, Deserialize)]
-struct Line<'a> {
+struct JournalLine<'a> {
     #[serde(borrow)]
     kind: std::borrow::Cow<'a, str>,
     #[serde(borrow)]
     value: &'a RawValue,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Its kind, as lines name it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -190,7 +190,7 @@ impl Entry {
         if kind == super::END {
             return Ok(None);
         }
-        let Line { kind, value } = serde_json::from_str(line).map_err(damaged)?;
+        let JournalLine { kind, value } = serde_json::from_str(line).map_err(damaged)?;
         let text = value.get();
         Ok(Some(match &*kind {
             "queue" => Self::Queue(read(text)?),
@@ -211,7 +211,7 @@ impl Entry {
                 Self::BoardTask(Box::new(of))
             }
             "board" => {
-                let board: Board = read(text)?;
+                let board: BoardEntry = read(text)?;
                 check(board.name.clone(), board.revision, board.marks.clone(), Vec::new())?;
                 Self::Board(board)
             }

@@ -8,8 +8,8 @@ use std::{io::Write, path::Path, sync::Arc};
 
 use super::{
     Counts, Header, Result, VERSION,
-    entry::{Board, Entry, Queue, RouteLine, TaskOfBoard, Workflow},
-    writer::Writer,
+    entry::{BoardEntry, JournalEntry, Queue, RouteLine, TaskOfBoard, WorkflowEntry},
+    writer::JournalWriter,
 };
 use jobbers_archive::{LetterReader, WholeLetter};
 use jobbers_common::{
@@ -62,7 +62,7 @@ pub async fn export<W: Write>(
     };
     // A task is read without the ends that are still to be signalled to it.
     Arc::clone(engine).backup().settle_edges().await?;
-    let mut export = Export { engine, writer: Writer::begin(into, &header)?, watch, count: 0 };
+    let mut export = Export { engine, writer: JournalWriter::begin(into, &header)?, watch, count: 0 };
     export.configuration().await?;
     export.tasks().await?;
     export.schedules().await?;
@@ -86,13 +86,13 @@ fn shown(at: Timestamp) -> String {
 
 struct Export<'a, W, F> {
     engine: &'a Arc<dyn Engine>,
-    writer: Writer<W>,
+    writer: JournalWriter<W>,
     watch: F,
     count: u64,
 }
 
 impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
-    fn add(&mut self, entry: &Entry) -> Result<()> {
+    fn add(&mut self, entry: &JournalEntry) -> Result<()> {
         self.count += 1;
         (self.watch)(self.count);
         self.writer.add(entry)
@@ -102,13 +102,13 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
         let config = self.engine.config().await?;
         for stats in first_queues(&**self.engine, usize::MAX).await? {
             let settings = config.queues.get(&stats.queue).map(|settings| (**settings).clone());
-            self.add(&Entry::Queue(Queue { name: stats.queue, settings }))?;
+            self.add(&JournalEntry::Queue(Queue { name: stats.queue, settings }))?;
         }
         for role in config.roles.values() {
-            self.add(&Entry::Role(role.clone()))?;
+            self.add(&JournalEntry::Role(role.clone()))?;
         }
         for (tasks, rule) in &config.routes {
-            self.add(&Entry::Route(RouteLine { tasks: tasks.clone(), rule: rule.clone() }))?;
+            self.add(&JournalEntry::Route(RouteLine { tasks: tasks.clone(), rule: rule.clone() }))?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
                     let stored = Arc::clone(self.engine).backup().dump(ids).await?;
                     // One that was deleted since it was listed is not in the journal.
                     for stored in stored.into_iter().flatten() {
-                        self.add(&Entry::Task(Box::new(stored)))?;
+                        self.add(&JournalEntry::Task(Box::new(stored)))?;
                     }
                 }
                 cursor = page.next;
@@ -146,7 +146,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.entry.schedule.name.clone());
             for stored in page {
-                self.add(&Entry::Schedule(Box::new(stored.entry)))?;
+                self.add(&JournalEntry::Schedule(Box::new(stored.entry)))?;
             }
         }
     }
@@ -157,7 +157,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
         loop {
             let page = self.engine.dead_letters(after, LETTERS_AT_ONCE).await?;
             for dead in page.copies {
-                self.add(&Entry::DeadLetter(Box::new(WholeLetter::new(dead))))?;
+                self.add(&JournalEntry::DeadLetter(Box::new(WholeLetter::new(dead))))?;
             }
             unreadable += page.unreadable.len();
             let Some(last) = page.last else { return Ok(unreadable) };
@@ -174,7 +174,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             after = last.number;
             for change in &page.changes {
                 match AuditEntry::of(change) {
-                    Ok(entry) => self.add(&Entry::Change(Box::new(entry)))?,
+                    Ok(entry) => self.add(&JournalEntry::Change(Box::new(entry)))?,
                     Err(_) => unreadable += 1,
                 }
             }
@@ -189,7 +189,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             let Some((last, _)) = page.last() else { break };
             after = Some(*last);
             for (_, letter) in page {
-                self.add(&Entry::DeadLetter(Box::new(letter)))?;
+                self.add(&JournalEntry::DeadLetter(Box::new(letter)))?;
             }
         }
         let mut after: Option<(Timestamp, ChangeId)> = None;
@@ -198,7 +198,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             let Some(last) = page.last() else { return Ok(()) };
             after = Some((last.at, last.id.clone()));
             for change in page {
-                self.add(&Entry::Change(Box::new(change)))?;
+                self.add(&JournalEntry::Change(Box::new(change)))?;
             }
         }
     }
@@ -238,7 +238,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
         };
         let revision = boards.take(look).await?.revision;
         let marks = Arc::clone(self.engine).backup().board_marks(&name).await?;
-        self.add(&Entry::Board(Board { name, revision, marks }))
+        self.add(&JournalEntry::Board(BoardEntry { name, revision, marks }))
     }
 
     async fn group(&mut self, boards: &dyn Boards, board: &BoardName, group: String) -> Result<()> {
@@ -246,7 +246,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
         loop {
             let page = boards.list(list.clone()).await?;
             for task in page.tasks {
-                self.add(&Entry::BoardTask(Box::new(TaskOfBoard { board: board.clone(), task })))?;
+                self.add(&JournalEntry::BoardTask(Box::new(TaskOfBoard { board: board.clone(), task })))?;
             }
             list.after = page.next;
             if list.after.is_none() {
@@ -265,7 +265,7 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             for stored in page {
                 let run = stored.run;
                 if let Some(definition) = self.engine.workflow_definition(&run.id).await? {
-                    self.add(&Entry::Workflow(Box::new(Workflow { run, definition })))?;
+                    self.add(&JournalEntry::Workflow(Box::new(WorkflowEntry { run, definition })))?;
                 }
             }
         }

@@ -17,13 +17,13 @@ use jobbers_common::{
     schedule::entry::ScheduleEntry,
 };
 
-pub use super::report::{Report, Tally};
+pub use super::report::{EntryTally, ImportReport};
 use super::{
     Journal, Result,
-    entry::{Entry, Queue, RouteLine, Workflow},
+    entry::{JournalEntry, Queue, RouteLine, WorkflowEntry},
     import_boards::{BoardImport, counters},
     letters::LetterImport,
-    report::Outcome,
+    report::EntryOutcome,
 };
 
 /// The most tasks, and about the most bytes of their payloads, that are stored by one call.
@@ -39,10 +39,10 @@ pub async fn import(
     archive: Option<&Archive>,
     journal: &Journal,
     watch: impl FnMut(u64),
-) -> Result<Report> {
+) -> Result<ImportReport> {
     let backup = Arc::clone(engine).backup();
     let boards = BoardImport::new(Arc::clone(&backup), counters(engine).await?, &journal.boards);
-    let (report, tasks) = (Report::default(), Batch::default());
+    let (report, tasks) = (ImportReport::default(), ImportBatch::default());
     let letters = LetterImport::new(archive);
     let mut import = Import { engine, backup, watch, count: 0, report, tasks, boards, letters };
     journal.each(async |entry| import.take(entry).await).await?;
@@ -54,12 +54,12 @@ pub async fn import(
 
 /// Tasks that are stored together.
 #[derive(Default)]
-struct Batch {
+struct ImportBatch {
     tasks: Vec<StoredTask>,
     bytes: usize,
 }
 
-impl Batch {
+impl ImportBatch {
     fn is_full(&self) -> bool {
         self.tasks.len() >= TASKS_AT_ONCE || self.bytes >= BYTES_AT_ONCE
     }
@@ -80,28 +80,28 @@ struct Import<'a, F> {
     backup: Arc<dyn Backup>,
     watch: F,
     count: u64,
-    report: Report,
-    tasks: Batch,
+    report: ImportReport,
+    tasks: ImportBatch,
     boards: BoardImport<'a>,
     letters: LetterImport<'a>,
 }
 
 impl<F: FnMut(u64)> Import<'_, F> {
-    async fn take(&mut self, entry: Entry) -> Result<()> {
+    async fn take(&mut self, entry: JournalEntry) -> Result<()> {
         self.count += 1;
         (self.watch)(self.count);
         let kind = entry.kind();
         let outcome = match entry {
-            Entry::Task(stored) => return self.take_task(*stored).await,
-            Entry::DeadLetter(letter) => return self.letters.take(*letter, &mut self.report),
-            Entry::Change(change) => return self.letters.take_change(*change, &mut self.report),
-            Entry::BoardTask(of) => return self.boards.take(*of, &mut self.report).await,
-            Entry::Board(board) => return self.boards.end(board, &mut self.report).await,
-            Entry::Queue(queue) => self.put_queue(queue).await?,
-            Entry::Role(role) => self.put_role(role).await?,
-            Entry::Route(route) => self.put_route(route).await?,
-            Entry::Schedule(entry) => self.put_schedule(*entry).await?,
-            Entry::Workflow(workflow) => self.put_workflow(*workflow).await?,
+            JournalEntry::Task(stored) => return self.take_task(*stored).await,
+            JournalEntry::DeadLetter(letter) => return self.letters.take(*letter, &mut self.report),
+            JournalEntry::Change(change) => return self.letters.take_change(*change, &mut self.report),
+            JournalEntry::BoardTask(of) => return self.boards.take(*of, &mut self.report).await,
+            JournalEntry::Board(board) => return self.boards.end(board, &mut self.report).await,
+            JournalEntry::Queue(queue) => self.put_queue(queue).await?,
+            JournalEntry::Role(role) => self.put_role(role).await?,
+            JournalEntry::Route(route) => self.put_route(route).await?,
+            JournalEntry::Schedule(entry) => self.put_schedule(*entry).await?,
+            JournalEntry::Workflow(workflow) => self.put_workflow(*workflow).await?,
         };
         self.report.note(kind, outcome);
         Ok(())
@@ -117,15 +117,17 @@ impl<F: FnMut(u64)> Import<'_, F> {
 
     /// Stores the tasks that were gathered.
     async fn flush(&mut self) -> Result<()> {
-        let Batch { tasks, .. } = std::mem::take(&mut self.tasks);
+        let ImportBatch { tasks, .. } = std::mem::take(&mut self.tasks);
         let ids: Vec<_> = tasks.iter().map(|stored| stored.task.id.clone()).collect();
         for (id, restored) in ids.into_iter().zip(self.backup.restore(tasks).await?) {
             let outcome = match restored {
-                Restored::Done => Outcome::Stored,
-                Restored::Already => Outcome::Already,
-                Restored::Conflict => Outcome::Conflict(format!("task {id}: another submission has this id")),
-                Restored::Held(holder) => Outcome::Conflict(format!("task {id}: task {holder} holds its unique key")),
-                Restored::UnknownQueue(queue) => Outcome::Conflict(format!(
+                Restored::Done => EntryOutcome::Stored,
+                Restored::Already => EntryOutcome::Already,
+                Restored::Conflict => EntryOutcome::Conflict(format!("task {id}: another submission has this id")),
+                Restored::Held(holder) => {
+                    EntryOutcome::Conflict(format!("task {id}: task {holder} holds its unique key"))
+                }
+                Restored::UnknownQueue(queue) => EntryOutcome::Conflict(format!(
                     "task {id}: its queue {queue} is neither in the journal nor in the store"
                 )),
             };
@@ -139,7 +141,7 @@ impl<F: FnMut(u64)> Import<'_, F> {
         let mut gathered: Vec<Edges> = Vec::new();
         let backup = &self.backup;
         let gather = async |entry| {
-            let Entry::Task(stored) = entry else { return Ok(()) };
+            let JournalEntry::Task(stored) = entry else { return Ok(()) };
             let Some(edges) = stored.edges() else { return Ok(()) };
             let count: usize = gathered.iter().map(|task| task.waits_for.len()).sum();
             if gathered.len() >= TASKS_AT_ONCE || count + edges.waits_for.len() > MAX_BATCH_DEPENDENCIES {
@@ -153,73 +155,73 @@ impl<F: FnMut(u64)> Import<'_, F> {
         Ok(())
     }
 
-    async fn put_queue(&self, queue: Queue) -> Result<Outcome> {
+    async fn put_queue(&self, queue: Queue) -> Result<EntryOutcome> {
         let Queue { name, settings } = queue;
         let before = self.engine.config().await?;
         self.engine.create_queues(std::slice::from_ref(&name)).await?;
-        let Some(settings) = settings else { return Ok(Outcome::Already) };
+        let Some(settings) = settings else { return Ok(EntryOutcome::Already) };
         if *before.settings_of(&name) == settings {
-            return Ok(Outcome::Already);
+            return Ok(EntryOutcome::Already);
         }
         let untouched = PutMode::Unchanged(QueueConfig::new(name.clone()));
         match self.engine.put_queue(settings, untouched).await {
-            Ok(_) => Ok(Outcome::Stored),
-            Err(StoreError::Changed { .. }) => Ok(Outcome::Conflict(format!("queue {name} has other settings"))),
+            Ok(_) => Ok(EntryOutcome::Stored),
+            Err(StoreError::Changed { .. }) => Ok(EntryOutcome::Conflict(format!("queue {name} has other settings"))),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn put_role(&self, role: RoleConfig) -> Result<Outcome> {
+    async fn put_role(&self, role: RoleConfig) -> Result<EntryOutcome> {
         let (name, config) = (role.name.clone(), self.engine.config().await?);
         let mode = match config.roles.get(&name) {
-            Some(known) if *known == role => return Ok(Outcome::Already),
+            Some(known) if *known == role => return Ok(EntryOutcome::Already),
             Some(known) if Config::initial().roles.get(&name) != Some(known) => {
-                return Ok(Outcome::Conflict(format!("role {name} has other queues or settings")));
+                return Ok(EntryOutcome::Conflict(format!("role {name} has other queues or settings")));
             }
             Some(known) => PutMode::Unchanged(known.clone()),
             None => PutMode::Create,
         };
         self.engine.put_role(role, mode).await?;
-        Ok(Outcome::Stored)
+        Ok(EntryOutcome::Stored)
     }
 
-    async fn put_route(&self, route: RouteLine) -> Result<Outcome> {
+    async fn put_route(&self, route: RouteLine) -> Result<EntryOutcome> {
         let RouteLine { tasks, rule } = route;
         match self.engine.config().await?.routes.get(&tasks) {
-            Some(known) if *known == rule => return Ok(Outcome::Already),
-            Some(_) => return Ok(Outcome::Conflict(format!("the routing rule of {tasks} is another"))),
+            Some(known) if *known == rule => return Ok(EntryOutcome::Already),
+            Some(_) => return Ok(EntryOutcome::Conflict(format!("the routing rule of {tasks} is another"))),
             None => {}
         }
         match self.engine.put_route(tasks.clone(), rule).await {
-            Ok(_) => Ok(Outcome::Stored),
+            Ok(_) => Ok(EntryOutcome::Stored),
             Err(error @ StoreError::RulesOverlap { .. }) => {
-                Ok(Outcome::Conflict(format!("the routing rule of {tasks}: {error}")))
+                Ok(EntryOutcome::Conflict(format!("the routing rule of {tasks}: {error}")))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn put_schedule(&self, entry: ScheduleEntry) -> Result<Outcome> {
+    async fn put_schedule(&self, entry: ScheduleEntry) -> Result<EntryOutcome> {
         let name = entry.schedule.name.clone();
         match self.engine.schedule(&name).await? {
-            Some(known) if known.entry.schedule == entry.schedule => return Ok(Outcome::Already),
-            Some(_) => return Ok(Outcome::Conflict(format!("schedule {name} has other settings"))),
+            Some(known) if known.entry.schedule == entry.schedule => return Ok(EntryOutcome::Already),
+            Some(_) => return Ok(EntryOutcome::Conflict(format!("schedule {name} has other settings"))),
             None => {}
         }
         self.engine.put_schedule(entry, PutSchedule::Create).await?;
-        Ok(Outcome::Stored)
+        Ok(EntryOutcome::Stored)
     }
 
-    async fn put_workflow(&self, workflow: Workflow) -> Result<Outcome> {
-        let Workflow { run, definition } = workflow;
+    async fn put_workflow(&self, workflow: WorkflowEntry) -> Result<EntryOutcome> {
+        let WorkflowEntry { run, definition } = workflow;
         match self.engine.workflow(&run.id).await? {
-            Some(known) if known.run.digest == run.digest => return Ok(Outcome::Already),
+            Some(known) if known.run.digest == run.digest => return Ok(EntryOutcome::Already),
             Some(known) => {
-                return Ok(Outcome::Conflict(format!("workflow {}: another one has this id", known.run.id)));
+                return Ok(EntryOutcome::Conflict(format!("workflow {}: another one has this id", known.run.id)));
             }
             None => {}
         }
         self.engine.put_workflow(run, PutRun::Create(definition)).await?;
-        Ok(Outcome::Stored)
+        Ok(EntryOutcome::Stored)
     }
 }

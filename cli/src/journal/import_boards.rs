@@ -18,8 +18,8 @@ use jobbers_common::{
 
 use super::{
     Result,
-    entry::{Board, TaskOfBoard},
-    report::{Outcome, Report},
+    entry::{BoardEntry, TaskOfBoard},
+    report::{EntryOutcome, ImportReport},
 };
 
 /// The most tasks, and about the most bytes of their data, that are stored by one call.
@@ -67,9 +67,9 @@ impl<'a> BoardImport<'a> {
         self.known.get(board).is_some_and(|known| *known >= coming)
     }
 
-    pub(super) async fn take(&mut self, of: TaskOfBoard, report: &mut Report) -> Result<()> {
+    pub(super) async fn take(&mut self, of: TaskOfBoard, report: &mut ImportReport) -> Result<()> {
         if self.is_there(&of.board) {
-            report.note("board_task", Outcome::Already);
+            report.note("board_task", EntryOutcome::Already);
             return Ok(());
         }
         if self.coming.get(&of.board) == Some(&of.task.revision) {
@@ -87,7 +87,7 @@ impl<'a> BoardImport<'a> {
         Ok(())
     }
 
-    async fn flush(&mut self, report: &mut Report) -> Result<()> {
+    async fn flush(&mut self, report: &mut ImportReport) -> Result<()> {
         self.bytes = 0;
         let gathered = std::mem::take(&mut self.gathered);
         let Some(board) = gathered.first().map(|first| first.board.clone()) else { return Ok(()) };
@@ -95,14 +95,14 @@ impl<'a> BoardImport<'a> {
         self.restore(BoardPiece { board, revision: 0, marks: Vec::new(), tasks }, report).await
     }
 
-    async fn restore(&self, piece: BoardPiece, report: &mut Report) -> Result<()> {
+    async fn restore(&self, piece: BoardPiece, report: &mut ImportReport) -> Result<()> {
         let (board, revisions) = (piece.board.clone(), piece.tasks.iter().map(|task| task.revision));
         let revisions: Vec<u64> = revisions.collect();
         for (revision, restored) in revisions.into_iter().zip(self.backup.restore_board(piece).await?) {
             let outcome = match restored {
-                Restored::Done => Outcome::Stored,
-                Restored::Already => Outcome::Already,
-                _ => Outcome::Conflict(format!("board {board}: another task has the revision {revision}")),
+                Restored::Done => EntryOutcome::Stored,
+                Restored::Already => EntryOutcome::Already,
+                _ => EntryOutcome::Conflict(format!("board {board}: another task has the revision {revision}")),
             };
             report.note("board_task", outcome);
         }
@@ -110,16 +110,16 @@ impl<'a> BoardImport<'a> {
     }
 
     /// The end of a board: its last task and its counter, in one step.
-    pub(super) async fn end(&mut self, board: Board, report: &mut Report) -> Result<()> {
+    pub(super) async fn end(&mut self, board: BoardEntry, report: &mut ImportReport) -> Result<()> {
         self.flush(report).await?;
-        let Board { name, revision, marks } = board;
+        let BoardEntry { name, revision, marks } = board;
         if self.is_there(&name) {
-            report.note("board", Outcome::Already);
+            report.note("board", EntryOutcome::Already);
             return Ok(());
         }
         let tasks = self.last.take().into_iter().collect();
         self.restore(BoardPiece { board: name, revision, marks, tasks }, report).await?;
-        report.note("board", Outcome::Stored);
+        report.note("board", EntryOutcome::Stored);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Result,
-    report::{Outcome, Report},
+    report::{EntryOutcome, ImportReport},
     task_line::TaskLine,
 };
 
@@ -66,7 +66,7 @@ impl<'a> LetterImport<'a> {
         Self { archive, gathered: Vec::new(), changes: Vec::new(), bytes: 0 }
     }
 
-    pub(super) fn take(&mut self, letter: WholeLetter, report: &mut Report) -> Result<()> {
+    pub(super) fn take(&mut self, letter: WholeLetter, report: &mut ImportReport) -> Result<()> {
         let Task { parameters, checkpoint, .. } = &letter.dead.task;
         self.bytes += [parameters, checkpoint].into_iter().flatten().map(Payload::len).sum::<usize>();
         self.gathered.push(letter);
@@ -76,7 +76,7 @@ impl<'a> LetterImport<'a> {
         Ok(())
     }
 
-    pub(super) fn take_change(&mut self, change: AuditEntry, report: &mut Report) -> Result<()> {
+    pub(super) fn take_change(&mut self, change: AuditEntry, report: &mut ImportReport) -> Result<()> {
         self.changes.push(change);
         if self.changes.len() >= LETTERS_AT_ONCE {
             self.flush(report)?;
@@ -85,16 +85,16 @@ impl<'a> LetterImport<'a> {
     }
 
     /// Stores what was gathered.
-    pub(super) fn flush(&mut self, report: &mut Report) -> Result<()> {
+    pub(super) fn flush(&mut self, report: &mut ImportReport) -> Result<()> {
         self.bytes = 0;
         let (letters, changes) = (std::mem::take(&mut self.gathered), std::mem::take(&mut self.changes));
         let Some(archive) = self.archive.filter(|_| !letters.is_empty() || !changes.is_empty()) else { return Ok(()) };
         let stored = archive.put_changes(&changes)?;
         for index in 0..changes.len() as u64 {
-            report.note("change", if index < stored { Outcome::Stored } else { Outcome::Already });
+            report.note("change", if index < stored { EntryOutcome::Stored } else { EntryOutcome::Already });
         }
         for is_changed in archive.restore(&letters)? {
-            report.note("dead_letter", if is_changed { Outcome::Stored } else { Outcome::Already });
+            report.note("dead_letter", if is_changed { EntryOutcome::Stored } else { EntryOutcome::Already });
         }
         Ok(())
     }

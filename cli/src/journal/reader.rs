@@ -10,7 +10,7 @@ use std::{
 use jobbers_common::name::BoardName;
 use sha2::{Digest, Sha256};
 
-use super::{Counts, End, Entry, Error, Header, MAX_LINE_BYTES, Result, VERSION, writer::hex};
+use super::{Counts, Error, Header, JournalEntry, MAX_LINE_BYTES, Result, Trailer, VERSION, writer::hex};
 
 /// A whole journal, checked from end to end.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Journal {
     }
 
     fn check(file: File) -> Result<Self> {
-        let mut lines = Lines::new(&file)?;
+        let mut lines = JournalLines::new(&file)?;
         let Some(first) = lines.next()? else { return Err(lines.wrong("the file is empty: this is no journal")) };
         let header = read_header(&first).map_err(|why| lines.wrong(why))?;
         let (mut counts, mut boards, mut digest) = (Counts::new(), BTreeMap::new(), Sha256::new());
@@ -57,12 +57,12 @@ impl Journal {
             match read_entry(&line).map_err(|why| lines.wrong(why))? {
                 Some(entry) => {
                     *counts.entry(entry.kind().to_owned()).or_default() += 1;
-                    if let Entry::Board(board) = entry {
+                    if let JournalEntry::Board(board) = entry {
                         boards.insert(board.name, board.revision);
                     }
                 }
                 None => {
-                    let end: End = serde_json::from_slice(&line)
+                    let end: Trailer = serde_json::from_slice(&line)
                         .map_err(|error| lines.wrong(format!("it is damaged: {error}")))?;
                     if end.digest != hex(&digest.finalize()) || end.counts != counts {
                         return Err(lines.wrong(
@@ -83,8 +83,8 @@ impl Journal {
     ///
     /// # Errors
     /// Those of the file, and of `take`.
-    pub async fn each(&self, mut take: impl AsyncFnMut(Entry) -> Result<()>) -> Result<()> {
-        let mut lines = Lines::new(&self.file)?;
+    pub async fn each(&self, mut take: impl AsyncFnMut(JournalEntry) -> Result<()>) -> Result<()> {
+        let mut lines = JournalLines::new(&self.file)?;
         lines.next()?;
         while let Some(line) = lines.next()? {
             let Some(entry) = read_entry(&line).map_err(|why| lines.wrong(why))? else { break };
@@ -95,13 +95,13 @@ impl Journal {
 }
 
 /// The lines of a file, each with its end.
-struct Lines<'a> {
+struct JournalLines<'a> {
     reader: BufReader<&'a File>,
     /// The number of the line that was read last.
     line: u64,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> JournalLines<'a> {
     fn new(mut file: &'a File) -> Result<Self> {
         file.rewind()?;
         Ok(Self { reader: BufReader::with_capacity(1 << 16, file), line: 0 })
@@ -134,18 +134,18 @@ fn text_of(line: &[u8]) -> Result<&str, String> {
 fn read_header(line: &[u8]) -> Result<Header, String> {
     /// The version alone, which is read first.
     #[derive(serde::Deserialize)]
-    struct Version {
+    struct JournalVersion {
         journal: u32,
     }
     let text = text_of(line)?;
     let foreign = "it is not the first line of a journal, as `jobbers export` writes it";
-    let Version { journal } = serde_json::from_str(text).map_err(|_| foreign.to_owned())?;
+    let JournalVersion { journal } = serde_json::from_str(text).map_err(|_| foreign.to_owned())?;
     if journal != VERSION {
         return Err(format!("the journal has version {journal}; this program reads version {VERSION}"));
     }
     serde_json::from_str(text).map_err(|_| foreign.to_owned())
 }
 
-fn read_entry(line: &[u8]) -> Result<Option<Entry>, String> {
-    Entry::read(text_of(line)?)
+fn read_entry(line: &[u8]) -> Result<Option<JournalEntry>, String> {
+    JournalEntry::read(text_of(line)?)
 }

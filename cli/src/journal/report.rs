@@ -7,7 +7,7 @@ const NAMED: usize = 100;
 
 /// The outcomes of the entries of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct EntryTally {
     /// Stored.
     pub stored: u64,
     /// There already.
@@ -18,26 +18,26 @@ pub struct Tally {
 
 /// What an import did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ImportReport {
     /// By kind.
-    pub tallies: BTreeMap<&'static str, Tally>,
+    pub tallies: BTreeMap<&'static str, EntryTally>,
     /// The first conflicts, a sentence each.
     pub conflicts: Vec<String>,
 }
 
-impl Report {
+impl ImportReport {
     /// How many entries are in conflict.
     #[must_use]
     pub fn count_conflicts(&self) -> u64 {
         self.tallies.values().map(|tally| tally.conflicts).sum()
     }
 
-    pub(super) fn note(&mut self, kind: &'static str, outcome: Outcome) {
+    pub(super) fn note(&mut self, kind: &'static str, outcome: EntryOutcome) {
         let tally = self.tallies.entry(kind).or_default();
         match outcome {
-            Outcome::Stored => tally.stored += 1,
-            Outcome::Already => tally.already += 1,
-            Outcome::Conflict(why) => {
+            EntryOutcome::Stored => tally.stored += 1,
+            EntryOutcome::Already => tally.already += 1,
+            EntryOutcome::Conflict(why) => {
                 tally.conflicts += 1;
                 if self.conflicts.len() < NAMED {
                     self.conflicts.push(why);
@@ -48,7 +48,7 @@ impl Report {
 }
 
 /// The outcome of an entry.
-pub(super) enum Outcome {
+pub(super) enum EntryOutcome {
     Stored,
     Already,
     Conflict(String),

@@ -4,16 +4,16 @@ use std::io::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::{Counts, END, End, Entry, Error, Header, Result};
+use super::{Counts, END, Error, Header, JournalEntry, Result, Trailer};
 
 /// A journal that is being written.
-pub(super) struct Writer<W> {
+pub(super) struct JournalWriter<W> {
     into: W,
     digest: Sha256,
     counts: Counts,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JournalWriter<W> {
     /// Begins a journal.
     pub(super) fn begin(into: W, header: &Header) -> Result<Self> {
         let mut writer = Self { into, digest: Sha256::new(), counts: Counts::new() };
@@ -30,7 +30,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds an entry.
-    pub(super) fn add(&mut self, entry: &Entry) -> Result<()> {
+    pub(super) fn add(&mut self, entry: &JournalEntry) -> Result<()> {
         *self.counts.entry(entry.kind().to_owned()).or_default() += 1;
         self.line(&entry.write().map_err(|error| Error::Defect(error.to_string()))?)
     }
@@ -38,7 +38,7 @@ impl<W: Write> Writer<W> {
     /// Writes the last line. Returns what was written, and how many entries.
     pub(super) fn end(mut self) -> Result<(W, Counts)> {
         let digest = hex(&self.digest.clone().finalize());
-        let end = End { kind: END.to_owned(), counts: self.counts.clone(), digest };
+        let end = Trailer { kind: END.to_owned(), counts: self.counts.clone(), digest };
         self.line(&encode(&end)?)?;
         self.into.flush()?;
         Ok((self.into, self.counts))

@@ -17,13 +17,13 @@ const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// The bar. It leaves the terminal with this value.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     bar: ProgressBar,
     /// When the last line was written, or this began.
     last_line: Mutex<Instant>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// A bar of so many tasks.
     #[must_use]
     pub(crate) fn new(total: u64) -> Self {

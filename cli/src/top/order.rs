@@ -6,13 +6,13 @@ use jobbers_api::{queue::QueueView, task::view::TaskView, worker::WorkerView};
 use jobbers_common::lifecycle::Status;
 
 use super::{
-    place::List,
+    navigation::ListTab,
     snapshot::{Inside, Snapshot, count},
 };
 
 /// An order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum RowOrder {
     /// What needs a look first.
     Trouble,
     /// By name.
@@ -21,7 +21,7 @@ pub(crate) enum Order {
     Size,
 }
 
-impl Order {
+impl RowOrder {
     /// The one that follows.
     pub(crate) const fn next(self) -> Self {
         match self {
@@ -32,16 +32,16 @@ impl Order {
     }
 
     /// What it means for a list, in words.
-    pub(crate) const fn of(self, list: List) -> &'static str {
+    pub(crate) const fn of(self, list: ListTab) -> &'static str {
         match (self, list) {
-            (Self::Trouble, List::Queues) => "by trouble",
-            (Self::Trouble, List::Workers) => "the draining and the fullest first",
-            (Self::Trouble, List::Failures) => "the latest first",
-            (Self::Trouble, List::Tasks) => "the longest first",
+            (Self::Trouble, ListTab::Queues) => "by trouble",
+            (Self::Trouble, ListTab::Workers) => "the draining and the fullest first",
+            (Self::Trouble, ListTab::Failures) => "the latest first",
+            (Self::Trouble, ListTab::Tasks) => "the longest first",
             (Self::Name, _) => "by name",
-            (Self::Size, List::Queues) => "by size",
-            (Self::Size, List::Workers) => "by settled tasks",
-            (Self::Size, List::Failures | List::Tasks) => "by attempts",
+            (Self::Size, ListTab::Queues) => "by size",
+            (Self::Size, ListTab::Workers) => "by settled tasks",
+            (Self::Size, ListTab::Failures | ListTab::Tasks) => "by attempts",
         }
     }
 
@@ -106,7 +106,7 @@ mod tests {
     };
 
     /// The rows of all lists in this order: queues, workers, failures, and the tasks inside a queue.
-    fn rows(order: Order) -> [String; 4] {
+    fn rows(order: RowOrder) -> [String; 4] {
         let queues = vec![queue("c", 9, 5, None), queue("a", 9, 1, Some(3.0)), queue("b", 9, 2, Some(60.0))];
         let mut snapshot = look(Instant::now(), queues);
         let draining = worker();
@@ -146,14 +146,17 @@ mod tests {
 
     #[test]
     fn each_list_has_its_order() {
-        assert_eq!(rows(Order::Trouble), ["b a c", "w-1 w-2 w-3", "y z x", "r s w"]);
-        assert_eq!(rows(Order::Name), ["a b c", "w-1 w-2 w-3", "y x z", "r s w"]);
-        assert_eq!(rows(Order::Size), ["c b a", "w-1 w-3 w-2", "y z x", "r s w"]);
+        assert_eq!(rows(RowOrder::Trouble), ["b a c", "w-1 w-2 w-3", "y z x", "r s w"]);
+        assert_eq!(rows(RowOrder::Name), ["a b c", "w-1 w-2 w-3", "y x z", "r s w"]);
+        assert_eq!(rows(RowOrder::Size), ["c b a", "w-1 w-3 w-2", "y z x", "r s w"]);
     }
 
     #[test]
     fn the_orders_follow_each_other_in_a_circle() {
-        let order = Order::Trouble;
-        assert_eq!([order.next(), order.next().next(), order.next().next().next()], [Order::Name, Order::Size, order]);
+        let order = RowOrder::Trouble;
+        assert_eq!(
+            [order.next(), order.next().next(), order.next().next().next()],
+            [RowOrder::Name, RowOrder::Size, order]
+        );
     }
 }

@@ -2,9 +2,9 @@
 
 use jobbers_api::{queue::QueueView, task::view::TaskView, worker::WorkerView};
 
-use super::{place::List, snapshot::Inside, state::State};
+use super::{navigation::ListTab, snapshot::Inside, state::TopState};
 
-impl State {
+impl TopState {
     /// The queues that the filter lets through.
     pub(crate) fn queues(&self) -> Vec<&QueueView> {
         let queues = self.now.iter().flat_map(|now| &now.queues);
@@ -37,23 +37,23 @@ impl State {
     }
 
     /// Which row of a list is selected, if the keys move through this list.
-    pub(crate) fn selection(&self, list: List) -> Option<usize> {
+    pub(crate) fn selection(&self, list: ListTab) -> Option<usize> {
         self.steer.list().filter(|present| *present == list)?;
         self.steer.selection(list, &self.rows(list))
     }
 
     /// The rows of a list that are shown, by their names or ids.
-    pub(super) fn rows(&self, list: List) -> Vec<&str> {
+    pub(super) fn rows(&self, list: ListTab) -> Vec<&str> {
         match list {
-            List::Queues => self.queues().into_iter().map(|queue| queue.name.as_str()).collect(),
-            List::Workers => self.workers().into_iter().map(|worker| worker.id.as_str()).collect(),
-            List::Failures => self.failures().into_iter().map(|task| task.id.as_str()).collect(),
-            List::Tasks => self.tasks().into_iter().map(|task| task.id.as_str()).collect(),
+            ListTab::Queues => self.queues().into_iter().map(|queue| queue.name.as_str()).collect(),
+            ListTab::Workers => self.workers().into_iter().map(|worker| worker.id.as_str()).collect(),
+            ListTab::Failures => self.failures().into_iter().map(|task| task.id.as_str()).collect(),
+            ListTab::Tasks => self.tasks().into_iter().map(|task| task.id.as_str()).collect(),
         }
     }
 
     /// The selected row of the list that the keys move through.
-    pub(super) fn selected(&self) -> Option<(List, String)> {
+    pub(super) fn selected(&self) -> Option<(ListTab, String)> {
         let list = self.steer.list()?;
         let rows = self.rows(list);
         let row = self.steer.selection(list, &rows)?;

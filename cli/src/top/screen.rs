@@ -2,14 +2,14 @@
 
 use ratatui::DefaultTerminal;
 
-use super::{state::State, view};
+use super::{state::TopState, view};
 use crate::failure::Failure;
 
 /// The terminal in raw mode, on its second page.
 #[derive(Debug)]
-pub(crate) struct Screen(DefaultTerminal);
+pub(crate) struct RawTerminal(DefaultTerminal);
 
-impl Screen {
+impl RawTerminal {
     /// Takes the terminal. A panic gives it back before it is reported.
     ///
     /// # Errors
@@ -24,13 +24,13 @@ impl Screen {
     ///
     /// # Errors
     /// When the terminal has gone.
-    pub(crate) fn draw(&mut self, state: &State) -> Result<(), Failure> {
+    pub(crate) fn draw(&mut self, state: &TopState) -> Result<(), Failure> {
         let drawn = self.0.draw(|frame| view::draw(state, frame));
         drawn.map(|_| ()).map_err(|error| Failure::output(&error))
     }
 }
 
-impl Drop for Screen {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         ratatui::restore();
     }

@@ -10,9 +10,9 @@ use jobbers_api::{
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 
-use super::place::Place;
+use super::navigation::TopView;
 use crate::{
-    client::{self, Client},
+    client::{self, ManagerClient},
     failure::Failure,
     terminal::past,
 };
@@ -60,14 +60,18 @@ pub(crate) fn count(queue: &QueueView, status: Status) -> u64 {
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub(crate) async fn take(client: &Client, before: Option<&Snapshot>, place: &Place) -> Result<Snapshot, Failure> {
+pub(crate) async fn take(
+    client: &ManagerClient,
+    before: Option<&Snapshot>,
+    view: &TopView,
+) -> Result<Snapshot, Failure> {
     let at = Instant::now();
     let bad = [("status", "failed,stalled,dropped"), ("limit", FAILURES)];
     let (queues, workers, failures, inside, history) = tokio::try_join!(
         queues(client),
         client.get("/workers", client::NOTHING),
         client.get("/tasks", Some(&bad)),
-        look_inside(client, place),
+        look_inside(client, view),
         history(client),
     )?;
     let WorkerListView { workers } = workers.read()?;
@@ -79,7 +83,7 @@ pub(crate) async fn take(client: &Client, before: Option<&Snapshot>, place: &Pla
 }
 
 /// The queues, page by page: sums over all of them are shown.
-async fn queues(client: &Client) -> Result<Vec<QueueView>, Failure> {
+async fn queues(client: &ManagerClient) -> Result<Vec<QueueView>, Failure> {
     let (mut all, mut cursor) = (Vec::new(), None);
     for _ in 0..QUEUE_PAGES {
         let query = [("limit", Some(MAX_BATCH.to_string())), ("cursor", cursor)];
@@ -94,7 +98,7 @@ async fn queues(client: &Client) -> Result<Vec<QueueView>, Failure> {
 }
 
 /// The last hour of all queues.
-async fn history(client: &Client) -> Result<Option<HistoryView>, Failure> {
+async fn history(client: &ManagerClient) -> Result<Option<HistoryView>, Failure> {
     match client.get("/history", Some(&past::LAST_HOUR)).await {
         Ok(answer) => Ok(answer.read().ok()),
         Err(Failure::Refused { .. }) => Ok(None),
@@ -102,12 +106,12 @@ async fn history(client: &Client) -> Result<Option<HistoryView>, Failure> {
     }
 }
 
-async fn look_inside(client: &Client, place: &Place) -> Result<Option<Inside>, Failure> {
-    match place {
-        Place::Overview => Ok(None),
-        Place::Queue(name) => tasks(client, ("queue", name)).await.map(Some),
-        Place::Worker(id) => tasks(client, ("worker", id)).await.map(Some),
-        Place::Task(id) => {
+async fn look_inside(client: &ManagerClient, view: &TopView) -> Result<Option<Inside>, Failure> {
+    match view {
+        TopView::Overview => Ok(None),
+        TopView::Queue(name) => tasks(client, ("queue", name)).await.map(Some),
+        TopView::Worker(id) => tasks(client, ("worker", id)).await.map(Some),
+        TopView::Task(id) => {
             let Ok(id) = id.parse::<TaskId>() else { return Ok(Some(Inside::NoTask)) };
             let path = client::task_path(&id);
             let why = format!("{path}/explain");
@@ -121,7 +125,7 @@ async fn look_inside(client: &Client, place: &Place) -> Result<Option<Inside>, F
 }
 
 /// Tasks that are not over: those that run, then the others in the order of their ids.
-async fn tasks(client: &Client, of: (&str, &str)) -> Result<Inside, Failure> {
+async fn tasks(client: &ManagerClient, of: (&str, &str)) -> Result<Inside, Failure> {
     let live = Status::ALL.iter().filter(|status| !status.is_finished() && **status != Status::Started);
     let live: Vec<&str> = live.map(|status| status.as_str()).collect();
     let query = |statuses: String| [(of.0, of.1.to_owned()), ("status", statuses), ("limit", TASKS.to_owned())];
@@ -134,7 +138,7 @@ async fn tasks(client: &Client, of: (&str, &str)) -> Result<Inside, Failure> {
 }
 
 /// The task as a whole: lists leave the errors out. One that has gone meanwhile stays as it was listed.
-async fn with_errors(client: &Client, listed: TaskView, known: &[TaskView]) -> TaskView {
+async fn with_errors(client: &ManagerClient, listed: TaskView, known: &[TaskView]) -> TaskView {
     let same = |task: &&TaskView| task.id == listed.id && task.finished_at == listed.finished_at;
     if let Some(known) = known.iter().find(same) {
         return known.clone();

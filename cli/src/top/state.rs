@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Instant};
 use jobbers_common::lifecycle::Status;
 
 use super::{
-    order::Order,
+    order::RowOrder,
     snapshot::{Snapshot, count},
     steer::Steer,
 };
@@ -24,7 +24,7 @@ pub(crate) struct Rates {
 
 /// What a picture is drawn from.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct TopState {
     /// The manager's address.
     pub(crate) manager: String,
     /// The latest look; none before the first.
@@ -36,12 +36,12 @@ pub(crate) struct State {
     /// Whether the picture is held.
     pub(crate) held: bool,
     /// The order of the lists.
-    pub(crate) order: Order,
+    pub(crate) order: RowOrder,
     /// Where the user is.
     pub(crate) steer: Steer,
 }
 
-impl State {
+impl TopState {
     /// Nothing is known yet.
     pub(crate) fn new(manager: &str) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl State {
             rates: BTreeMap::new(),
             failure: None,
             held: false,
-            order: Order::Trouble,
+            order: RowOrder::Trouble,
             steer: Steer::default(),
         }
     }
@@ -137,13 +137,13 @@ pub(crate) mod tests {
         Snapshot { at, queues, workers: Vec::new(), failures: Vec::new(), history: None, inside: None }
     }
 
-    fn names(state: &State) -> Vec<&str> {
+    fn names(state: &TopState) -> Vec<&str> {
         state.now.iter().flat_map(|now| &now.queues).map(|queue| queue.name.as_str()).collect()
     }
 
     #[test]
     fn rates_are_what_changed_between_two_looks() {
-        let (start, mut state) = (Instant::now(), State::new("http://m"));
+        let (start, mut state) = (Instant::now(), TopState::new("http://m"));
         state.look(look(start, vec![queue("mail", 100, 10, None)]));
         assert!(state.rates.is_empty(), "one look has no rates");
         state.look(look(start + Duration::from_secs(2), vec![queue("mail", 140, 30, None), queue("new", 9, 1, None)]));
@@ -154,7 +154,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_longest_waiting_queue_stands_first_until_another_order_is_asked_for() {
-        let mut state = State::new("http://m");
+        let mut state = TopState::new("http://m");
         let queues = vec![queue("c", 9, 5, None), queue("a", 9, 1, Some(3.0)), queue("b", 9, 2, Some(60.0))];
         state.look(look(Instant::now(), queues));
         assert_eq!(names(&state), ["b", "a", "c"]);
@@ -166,7 +166,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_held_picture_does_not_change_and_a_failure_leaves_what_was_known() {
-        let (start, mut state) = (Instant::now(), State::new("http://m"));
+        let (start, mut state) = (Instant::now(), TopState::new("http://m"));
         state.look(look(start, vec![queue("mail", 100, 10, None)]));
         state.hold();
         state.look(look(start + Duration::from_secs(1), vec![queue("other", 9, 1, None)]));

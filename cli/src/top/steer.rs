@@ -3,35 +3,35 @@
 use std::collections::HashMap;
 
 use super::{
-    change::Change,
+    action::RowAction,
     keys::Key,
-    place::{List, Place},
+    navigation::{ListTab, TopView},
 };
 
 /// What the program does after a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum KeyEffect {
     Leave,
-    /// Ask the manager at once, because the place is another.
+    /// Ask the manager at once, because the view is another.
     Look,
-    Make(Change),
+    Make(RowAction),
 }
 
 /// Where the user is.
 #[derive(Debug)]
 pub(crate) struct Steer {
-    /// The way here: the overview first, the present place last.
-    places: Vec<Place>,
+    /// The way here: the overview first, the present view last.
+    views: Vec<TopView>,
     /// The list of the overview whose rows the keys move through.
-    pub(super) focus: List,
+    pub(super) focus: ListTab,
     /// What is selected in each list, by its name or id, so that a row stays selected when the order changes.
-    pub(super) selected: HashMap<List, String>,
+    pub(super) selected: HashMap<ListTab, String>,
     /// Rows are shown that contain this.
     pub(crate) filter: String,
     /// Whether keys go into the filter.
     pub(crate) is_typing: bool,
     /// The change that the user is asked to confirm.
-    pub(crate) asked: Option<Change>,
+    pub(crate) asked: Option<RowAction>,
     /// What the last change did.
     pub(crate) answer: Option<String>,
 }
@@ -39,8 +39,8 @@ pub(crate) struct Steer {
 impl Default for Steer {
     fn default() -> Self {
         Self {
-            places: vec![Place::Overview],
-            focus: List::Queues,
+            views: vec![TopView::Overview],
+            focus: ListTab::Queues,
             selected: HashMap::new(),
             filter: String::new(),
             is_typing: false,
@@ -51,17 +51,17 @@ impl Default for Steer {
 }
 
 impl Steer {
-    /// What the picture is of.
-    pub(crate) fn place(&self) -> &Place {
-        self.places.last().unwrap_or(&Place::Overview)
+    /// What is shown.
+    pub(crate) fn view(&self) -> &TopView {
+        self.views.last().unwrap_or(&TopView::Overview)
     }
 
     /// The list whose rows the keys move through; none in a task.
-    pub(crate) fn list(&self) -> Option<List> {
-        match self.place() {
-            Place::Overview => Some(self.focus),
-            Place::Queue(_) | Place::Worker(_) => Some(List::Tasks),
-            Place::Task(_) => None,
+    pub(crate) fn list(&self) -> Option<ListTab> {
+        match self.view() {
+            TopView::Overview => Some(self.focus),
+            TopView::Queue(_) | TopView::Worker(_) => Some(ListTab::Tasks),
+            TopView::Task(_) => None,
         }
     }
 
@@ -71,29 +71,29 @@ impl Steer {
     }
 
     /// Which of these rows is selected; the first if the selected one has gone.
-    pub(super) fn selection(&self, list: List, rows: &[&str]) -> Option<usize> {
+    pub(super) fn selection(&self, list: ListTab, rows: &[&str]) -> Option<usize> {
         let found = self.selected.get(&list).and_then(|selected| rows.iter().position(|row| row == selected));
         found.or(if rows.is_empty() { None } else { Some(0) })
     }
 
-    pub(super) fn go(&mut self, place: Place) -> Command {
-        self.places.push(place);
+    pub(super) fn go(&mut self, view: TopView) -> KeyEffect {
+        self.views.push(view);
         self.filter.clear();
-        self.selected.remove(&List::Tasks);
-        Command::Look
+        self.selected.remove(&ListTab::Tasks);
+        KeyEffect::Look
     }
 
     /// Back by one step: out of the filter, out of the place, out of the program.
-    pub(super) fn back(&mut self) -> Option<Command> {
+    pub(super) fn back(&mut self) -> Option<KeyEffect> {
         if !self.filter.is_empty() {
             self.filter.clear();
             return None;
         }
-        if self.places.len() == 1 {
-            return Some(Command::Leave);
+        if self.views.len() == 1 {
+            return Some(KeyEffect::Leave);
         }
-        self.places.pop();
-        Some(Command::Look)
+        self.views.pop();
+        Some(KeyEffect::Look)
     }
 
     pub(super) fn type_into_filter(&mut self, key: Key) {

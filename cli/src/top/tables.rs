@@ -12,7 +12,7 @@ use ratatui::{
 use super::{
     columns::{Column, right, table},
     snapshot::count,
-    state::{Rates, State},
+    state::{Rates, TopState},
 };
 use crate::terminal::{fit::one_line, hidden::said, output::thousands, when};
 
@@ -30,7 +30,7 @@ fn width_of<'a>(names: impl Iterator<Item = &'a str>, least: u16) -> u16 {
 }
 
 /// Queues, with what was in and out of them per second.
-pub(super) fn queues(state: &State, width: u16) -> Table<'static> {
+pub(super) fn queues(state: &TopState, width: u16) -> Table<'static> {
     let queues = state.queues();
     let row = |queue: &&QueueView| {
         let rates = state.rates.get(queue.name.as_str());

@@ -16,9 +16,9 @@ use ratatui::{
 };
 
 use super::{
-    place::{List, Place},
+    navigation::{ListTab, TopView},
     snapshot::{Inside, Snapshot, count},
-    state::State,
+    state::TopState,
     tables::{self, rate},
 };
 use crate::terminal::{
@@ -32,7 +32,7 @@ use crate::terminal::{
 const TEXT_WIDTH: u16 = 120;
 
 /// Draws what is known, with what is selected and what the keys do.
-pub(crate) fn draw(state: &State, frame: &mut Frame<'_>) {
+pub(crate) fn draw(state: &TopState, frame: &mut Frame<'_>) {
     let [picture, foot] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
     draw_place(state, frame, picture, true);
     frame.render_widget(foot_line(state), foot);
@@ -48,7 +48,7 @@ fn make_printable(frame: &mut Frame<'_>) {
     }
 }
 
-fn draw_place(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
+fn draw_place(state: &TopState, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
     let Some(now) = &state.now else {
         let word =
             state.failure.as_ref().map_or_else(|| Line::from("asking the manager …"), |why| why.as_str().red().into());
@@ -64,11 +64,11 @@ fn draw_place(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool
     if let Some(second) = second {
         frame.render_widget(second, Rect { y: head.y + 1, height: head.height.min(1), ..head });
     }
-    match state.steer.place() {
-        Place::Overview => draw_overview(state, frame, body, is_steered),
-        Place::Queue(name) => draw_tasks(state, frame, body, &format!("tasks of queue {name}")),
-        Place::Worker(id) => draw_tasks(state, frame, body, &format!("tasks of worker {id}")),
-        Place::Task(id) => {
+    match state.steer.view() {
+        TopView::Overview => draw_overview(state, frame, body, is_steered),
+        TopView::Queue(name) => draw_tasks(state, frame, body, &format!("tasks of queue {name}")),
+        TopView::Worker(id) => draw_tasks(state, frame, body, &format!("tasks of worker {id}")),
+        TopView::Task(id) => {
             let lines = match &now.inside {
                 Some(Inside::Task(task, why)) => task_lines(task, why),
                 Some(Inside::NoTask) => vec![Line::from(format!("task {id} does not exist"))],
@@ -79,16 +79,16 @@ fn draw_place(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool
     }
 }
 
-fn draw_overview(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
+fn draw_overview(state: &TopState, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
     let (queues, workers, failures) = (state.queues(), state.workers(), state.failures());
     // Queues come first; when the terminal is too low for all, workers and failures keep a few lines each.
     let parts =
         [Constraint::Length(rows_of(queues.len())), Constraint::Length(rows_of(workers.len())), Constraint::Min(4)];
     let areas: [Rect; 3] = Layout::vertical(parts).areas(area);
     let tables = [
-        (List::Queues, tables::queues(state, area.width)),
-        (List::Workers, tables::workers(&workers, !state.steer.filter.is_empty(), area.width)),
-        (List::Failures, tables::failures(&failures, area.width)),
+        (ListTab::Queues, tables::queues(state, area.width)),
+        (ListTab::Workers, tables::workers(&workers, !state.steer.filter.is_empty(), area.width)),
+        (ListTab::Failures, tables::failures(&failures, area.width)),
     ];
     for ((list, table), area) in tables.into_iter().zip(areas) {
         let selected = if is_steered { state.selection(list) } else { None };
@@ -96,12 +96,12 @@ fn draw_overview(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: b
     }
 }
 
-fn draw_tasks(state: &State, frame: &mut Frame<'_>, area: Rect, title: &str) {
+fn draw_tasks(state: &TopState, frame: &mut Frame<'_>, area: Rect, title: &str) {
     let [title_area, area] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     let is_cut = matches!(state.now.as_ref().and_then(|now| now.inside.as_ref()), Some(Inside::Tasks(_, true)));
     let title = if is_cut { format!("the first {title}") } else { title.to_owned() };
     frame.render_widget(Line::from(title).bold(), title_area);
-    draw_table(frame, area, tables::tasks(&state.tasks(), area.width), state.selection(List::Tasks));
+    draw_table(frame, area, tables::tasks(&state.tasks(), area.width), state.selection(ListTab::Tasks));
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, table: Table<'static>, selected: Option<usize>) {
@@ -153,7 +153,7 @@ fn task_lines(task: &TaskView, why: &ExplainView) -> Vec<Line<'static>> {
 }
 
 /// What is asked, what the last change did, or what the keys do here.
-fn foot_line(state: &State) -> Line<'_> {
+fn foot_line(state: &TopState) -> Line<'_> {
     let steer = &state.steer;
     if let Some(asked) = &steer.asked {
         return Line::from(vec![Span::from(asked.question()).bold(), Span::from("  y yes   any other key: no")]);
@@ -164,12 +164,14 @@ fn foot_line(state: &State) -> Line<'_> {
     if let Some(answer) = &steer.answer {
         return Line::from(answer.as_str()).bold();
     }
-    let keys = match (steer.place(), steer.list()) {
-        (Place::Queue(_), _) => "⏎ open  / filter  s sort  p pause  r send again  c cancel  esc back  q leave",
-        (Place::Worker(_), _) => "↑↓ select  ⏎ open  / filter  s sort  d drain  c cancel  esc back  q leave",
-        (Place::Task(_), _) => "r send again  c cancel  esc back  q leave",
-        (_, Some(List::Workers)) => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  d drain  space hold  q leave",
-        (_, Some(List::Failures)) => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  r send again  space hold  q leave",
+    let keys = match (steer.view(), steer.list()) {
+        (TopView::Queue(_), _) => "⏎ open  / filter  s sort  p pause  r send again  c cancel  esc back  q leave",
+        (TopView::Worker(_), _) => "↑↓ select  ⏎ open  / filter  s sort  d drain  c cancel  esc back  q leave",
+        (TopView::Task(_), _) => "r send again  c cancel  esc back  q leave",
+        (_, Some(ListTab::Workers)) => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  d drain  space hold  q leave",
+        (_, Some(ListTab::Failures)) => {
+            "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  r send again  space hold  q leave"
+        }
         _ => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  p pause  space hold  q leave",
     };
     let mut words = vec![Span::from(keys).dark_gray()];
@@ -185,7 +187,7 @@ fn rows_of(lines: usize) -> u16 {
 }
 
 /// The picture as text, as high as it has to be.
-pub(crate) fn text(state: &State) -> String {
+pub(crate) fn text(state: &TopState) -> String {
     let lines = state.now.as_ref().map_or(0, |now| now.queues.len() + now.workers.len() + now.failures.len());
     let height = u16::try_from(lines + 12).unwrap_or(u16::MAX);
     let backend = TestBackend::new(TEXT_WIDTH, height);
@@ -204,7 +206,7 @@ pub(crate) fn text(state: &State) -> String {
     format!("{}\n", lines.join("\n").trim_end())
 }
 
-fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
+fn headline<'a>(state: &'a TopState, now: &Snapshot, width: u16) -> Line<'a> {
     let sum = |status| now.queues.iter().map(|queue| count(queue, status)).sum::<u64>();
     let entered: f64 = state.rates.values().map(|rates| rates.entered).sum();
     let left: f64 = state.rates.values().map(|rates| rates.left).sum();
@@ -280,8 +282,8 @@ pub(crate) mod tests {
     }
 
     /// After two looks a second apart.
-    fn state() -> State {
-        let (start, mut state) = (Instant::now(), State::new("http://m:8000"));
+    fn state() -> TopState {
+        let (start, mut state) = (Instant::now(), TopState::new("http://m:8000"));
         state.look(look(start, vec![queue("mail", 1_000, 10, None)]));
         let mut second = look(
             start + Duration::from_secs(1),
@@ -320,7 +322,7 @@ pub(crate) mod tests {
 
     #[test]
     fn without_workers_and_failures_it_says_so() {
-        let mut state = State::new("http://m");
+        let mut state = TopState::new("http://m");
         state.look(look(Instant::now(), vec![queue("mail", 9, 1, None)]));
         let picture = text(&state);
         assert!(picture.contains("no worker is alive") && picture.contains("none"), "{picture}");
@@ -341,13 +343,13 @@ pub(crate) mod tests {
         let picture = text(&state);
         assert_eq!(picture.lines().nth(1), Some("nobody answers"));
         assert!(picture.contains("order/7"));
-        let mut blind = State::new("http://m");
+        let mut blind = TopState::new("http://m");
         assert!(text(&blind).contains("asking the manager"));
         blind.fail(&Failure::Unavailable("nobody answers".to_owned()));
         assert!(text(&blind).contains("nobody answers"));
     }
 
-    fn drawn(state: &State, width: u16, height: u16) -> String {
+    fn drawn(state: &TopState, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(state, frame)).unwrap();
         let cells = &terminal.backend().buffer().content;
@@ -397,7 +399,7 @@ pub(crate) mod tests {
         assert!(words.contains("6m 40s") && words.contains("failed"), "{words:?}");
     }
 
-    fn press(state: &mut State, keys: &[Key]) {
+    fn press(state: &mut TopState, keys: &[Key]) {
         for key in keys {
             state.press(*key);
         }
@@ -406,7 +408,7 @@ pub(crate) mod tests {
     #[test]
     fn the_last_line_says_what_the_keys_do_and_what_is_asked() {
         let mut state = state();
-        let foot = |state: &State| drawn(state, 100, 30).lines().last().unwrap().trim_end().to_owned();
+        let foot = |state: &TopState| drawn(state, 100, 30).lines().last().unwrap().trim_end().to_owned();
         assert!(foot(&state).starts_with("↑↓ select") && foot(&state).contains("p pause"));
         press(&mut state, &[Key::Char('p')]);
         assert!(foot(&state).starts_with("pause queue mail: "), "{}", foot(&state));
@@ -436,7 +438,7 @@ pub(crate) mod tests {
             press(&mut state, keys);
             let picture = drawn(&state, 80, 24);
             let foot = picture.lines().last().unwrap().trim_end().to_owned();
-            assert!(foot.ends_with("q leave"), "{:?}: {foot}", state.steer.place());
+            assert!(foot.ends_with("q leave"), "{:?}: {foot}", state.steer.view());
         }
     }
 

@@ -106,12 +106,12 @@ pub struct TakenKey {
     pub until: Option<Timestamp>,
     /// The latest submission that the task has become, if it has become another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub became: Option<Submission>,
+    pub became: Option<SubmissionRecord>,
 }
 
 /// A submission by its id and its fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Submission {
+pub struct SubmissionRecord {
     /// Its id.
     pub id: TaskId,
     /// Its fingerprint.

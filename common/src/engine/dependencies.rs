@@ -103,7 +103,7 @@ pub fn validate_new(edges: &[NewDependency]) -> Result<()> {
 
 /// What a search for a circle found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Search<K> {
+pub enum CircleSearch<K> {
     /// None of the tasks that are reached waits for itself.
     Clear,
     /// This way leads back to its first task, which is also its last.
@@ -121,7 +121,7 @@ pub fn find_circle<K: Clone + Eq + Hash>(
     starts: impl IntoIterator<Item = K>,
     limit: usize,
     mut next: impl FnMut(&K, usize) -> Result<Vec<K>>,
-) -> Result<Search<K>> {
+) -> Result<CircleSearch<K>> {
     let mut left = limit;
     // By task: its place on the way, or none once nothing is left to follow from it.
     let mut seen = HashMap::<K, Option<usize>>::new();
@@ -139,12 +139,12 @@ pub fn find_circle<K: Clone + Eq + Hash>(
                 Some(Some(place)) => {
                     way.drain(..*place);
                     way.push(task);
-                    return Ok(Search::Circle(way));
+                    return Ok(CircleSearch::Circle(way));
                 }
                 Some(None) => {}
                 None => {
                     let found = next(&task, left)?;
-                    let Some(rest) = left.checked_sub(found.len()) else { return Ok(Search::TooMany) };
+                    let Some(rest) = left.checked_sub(found.len()) else { return Ok(CircleSearch::TooMany) };
                     left = rest;
                     seen.insert(task.clone(), Some(way.len()));
                     way.push(task);
@@ -153,14 +153,14 @@ pub fn find_circle<K: Clone + Eq + Hash>(
             }
         }
     }
-    Ok(Search::Clear)
+    Ok(CircleSearch::Clear)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn search(edges: &[(u32, u32)], starts: &[u32], limit: usize) -> Search<u32> {
+    fn search(edges: &[(u32, u32)], starts: &[u32], limit: usize) -> CircleSearch<u32> {
         let next = |task: &u32, _| Ok(edges.iter().filter(|(from, _)| from == task).map(|(_, to)| *to).collect());
         find_circle(starts.iter().copied(), limit, next).unwrap()
     }
@@ -169,24 +169,24 @@ mod tests {
     fn a_circle_is_found_from_any_task_that_leads_to_it() {
         let edges = [(1, 2), (2, 3), (3, 4), (4, 2), (5, 6), (1, 6)];
         for start in [1, 2, 3, 4] {
-            let Search::Circle(way) = search(&edges, &[start], 100) else { panic!("from {start}") };
+            let CircleSearch::Circle(way) = search(&edges, &[start], 100) else { panic!("from {start}") };
             assert_eq!((way.len(), way.first()), (4, way.last()));
             assert!(way.windows(2).all(|pair| edges.contains(&(pair[0], pair[1]))), "{way:?}");
         }
-        assert_eq!(search(&edges, &[5, 6], 100), Search::Clear);
-        assert_eq!(search(&[(1, 1)], &[1], 100), Search::Circle(vec![1, 1]));
+        assert_eq!(search(&edges, &[5, 6], 100), CircleSearch::Clear);
+        assert_eq!(search(&[(1, 1)], &[1], 100), CircleSearch::Circle(vec![1, 1]));
     }
 
     #[test]
     fn ways_that_meet_again_are_no_circle() {
-        assert_eq!(search(&[(1, 2), (1, 3), (2, 4), (3, 4), (4, 5)], &[1, 2, 3], 100), Search::Clear);
+        assert_eq!(search(&[(1, 2), (1, 3), (2, 4), (3, 4), (4, 5)], &[1, 2, 3], 100), CircleSearch::Clear);
     }
 
     #[test]
     fn a_search_ends_at_its_limit() {
         let chain: Vec<(u32, u32)> = (0..50).map(|n| (n, n + 1)).collect();
-        assert_eq!(search(&chain, &[0], 50), Search::Clear);
-        assert_eq!(search(&chain, &[0], 49), Search::TooMany);
+        assert_eq!(search(&chain, &[0], 50), CircleSearch::Clear);
+        assert_eq!(search(&chain, &[0], 49), CircleSearch::TooMany);
     }
 
     #[test]

@@ -26,7 +26,7 @@ const MOST_BEGUN: usize = MOST_NAMES / 2;
 
 /// The counters.
 #[derive(Debug)]
-pub struct Ends {
+pub struct EndCounters {
     reclaimed: Counter<u64>,
     processed: Counter<u64>,
     dead_lettered: Counter<u64>,
@@ -37,7 +37,7 @@ pub struct Ends {
     begun: Mutex<HashSet<(QueueName, TaskName, u32)>>,
 }
 
-impl Ends {
+impl EndCounters {
     /// On a meter of the caller's.
     #[must_use]
     pub fn new(meter: &Meter) -> Self {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn names_past_the_bound_are_all_one() {
-        let ends = Ends::new(&global::meter("test"));
+        let ends = EndCounters::new(&global::meter("test"));
         let queue = QueueName::new("default").unwrap();
         let of = |n: usize| {
             let [_, task] = ends.names_of(&queue, &TaskName::new(format!("task-{n}")).unwrap());
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn counters_start_at_0_once_a_task_and_leave_names_for_others() {
-        let ends = Ends::new(&global::meter("test"));
+        let ends = EndCounters::new(&global::meter("test"));
         let queue = QueueName::new("default").unwrap();
         let begin = |n: usize, version| ends.begin(&queue, &TaskName::new(format!("task-{n}")).unwrap(), version);
         assert!(begin(0, 1) && !begin(0, 1) && begin(0, 2));

@@ -20,7 +20,7 @@ mod turns;
 mod versions;
 
 pub use explicit::{ExplicitQueue, QueueForbidden, check_explicit};
-pub use find::{Overlap, check_place, find_rule};
+pub use find::{RuleOverlap, check_place, find_rule};
 pub use turns::Turns;
 pub use versions::{EmptyRange, Versions};
 

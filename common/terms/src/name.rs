@@ -100,9 +100,9 @@ macro_rules! name {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
+                struct NameVisitor;
 
-                impl Visitor<'_> for Text {
+                impl Visitor<'_> for NameVisitor {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,7 +115,7 @@ macro_rules! name {
                 }
 
                 // What is borrowed need not be copied before it is checked.
-                deserializer.deserialize_str(Text)
+                deserializer.deserialize_str(NameVisitor)
             }
         }
     };

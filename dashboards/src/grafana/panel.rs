@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{identity::data_source, links::data_link};
-use crate::source::{Colour, Kind, Panel, Query};
+use crate::source::{Colour, Kind, Panel, PanelQuery};
 
 /// The panel `source` with this id at this place.
 pub(super) fn model(source: &Panel, id: usize, place: &Value) -> Value {
@@ -48,7 +48,7 @@ fn targets(source: &Panel) -> Vec<Value> {
         Kind::Heatmap => "heatmap",
         Kind::Stat | Kind::Series => "time_series",
     };
-    let target = |(index, query): (usize, &Query)| {
+    let target = |(index, query): (usize, &PanelQuery)| {
         json!({
             "refId": ref_id(index),
             "datasource": data_source(),
@@ -123,7 +123,7 @@ fn overrides(source: &Panel) -> Vec<Value> {
     if source.kind != Kind::Table {
         return Vec::new();
     }
-    let of = |query: &Query| {
+    let of = |query: &PanelQuery| {
         let mut properties = Vec::new();
         if let Some(unit) = &query.unit {
             properties.push(json!({"id": "unit", "value": unit}));

@@ -11,7 +11,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    boards::audit::BoardPiece,
+    boards::audit::BoardAuditPiece,
     kernel::{
         reply::{array, number, text, tuple},
         script,
@@ -36,7 +36,7 @@ const PARTS: [&str; 10] = ["r", "p", "y", "h", "s", "d", "l", "z", "q", "f"];
 
 /// What one script call checks, in the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum AuditPiece {
     Place(QueueName, usize),
     Sum,
     Tasks,
@@ -49,10 +49,10 @@ enum Piece {
     Timeouts,
     Parents(usize),
     Counts(QueueName),
-    Board(BoardPiece),
+    Board(BoardAuditPiece),
 }
 
-impl Piece {
+impl AuditPiece {
     /// The piece after it, at present.
     async fn next(self, store: &Store) -> Result<Option<Self>> {
         Ok(match self {
@@ -78,7 +78,7 @@ impl Piece {
     async fn counts_or_boards(store: &Store, from: From<'_>) -> Result<Option<Self>> {
         match queues::next(store, from).await? {
             Some(queue) => Ok(Some(Self::Counts(queue))),
-            None => Ok(BoardPiece::first(store).await?.map(Self::Board)),
+            None => Ok(BoardAuditPiece::first(store).await?.map(Self::Board)),
         }
     }
 
@@ -125,7 +125,7 @@ impl Piece {
         matches!(self, Self::Place(_, part) if matches!(PARTS[*part], "q" | "f"))
     }
 
-    /// Reads the words of [`Piece::words`].
+    /// Reads the words of [`AuditPiece::words`].
     fn read(what: &str, of: &str) -> Option<Self> {
         let queue = || QueueName::new(of).ok();
         match what {
@@ -140,7 +140,7 @@ impl Piece {
             "timeouts" => Some(Self::Timeouts),
             "counts" => queue().map(Self::Counts),
             what if OF_PARENTS.contains(&what) => OF_PARENTS.iter().position(|hash| *hash == what).map(Self::Parents),
-            what if what.starts_with("board_") => BoardPiece::read(what, of).map(Self::Board),
+            what if what.starts_with("board_") => BoardAuditPiece::read(what, of).map(Self::Board),
             part => Some(Self::Place(queue()?, PARTS.iter().position(|known| *known == part)?)),
         }
     }
@@ -148,21 +148,21 @@ impl Piece {
 
 /// Where an audit continues. As a cursor `what|of|from|doubt`.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
-    piece: Piece,
+struct AuditCursor {
+    piece: AuditPiece,
     /// Where in the piece; empty at its beginning.
     from: String,
     /// Whether something in the lists of tasks was doubtful: then the tasks are searched for there, one by one.
     is_doubtful: bool,
 }
 
-impl Place {
+impl AuditCursor {
     fn read(cursor: &str) -> Result<Self> {
         let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
         let mut fields = cursor.split('|');
         let mut next = || fields.next().ok_or_else(foreign);
         let (what, of, from, doubt) = (next()?, next()?, next()?, next()?);
-        let piece = Piece::read(what, of).ok_or_else(foreign)?;
+        let piece = AuditPiece::read(what, of).ok_or_else(foreign)?;
         let is_number = |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_place = match from.split_once(':') {
             Some((revision, ghosts)) => piece.is_list() && is_number(revision) && is_number(ghosts),
@@ -174,7 +174,7 @@ impl Place {
         Ok(Self { piece, from: from.to_owned(), is_doubtful: !doubt.is_empty() })
     }
 
-    fn cursor(&self) -> String {
+    fn write(&self) -> String {
         let (what, of) = self.piece.words();
         format!("{what}|{of}|{}|{}", self.from, if self.is_doubtful { "doubt" } else { "" })
     }
@@ -183,31 +183,33 @@ impl Place {
 /// Checks some pieces, and repairs on request.
 pub(super) async fn audit(store: &Store, request: &AuditRequest) -> Result<Audited> {
     request.validate()?;
-    let mut place = match &request.cursor {
-        Some(cursor) => Place::read(cursor)?,
-        None => {
-            Place { piece: Piece::first_place(store, 0, From::Start).await?, from: String::new(), is_doubtful: false }
-        }
+    let mut cursor = match &request.cursor {
+        Some(cursor) => AuditCursor::read(cursor)?,
+        None => AuditCursor {
+            piece: AuditPiece::first_place(store, 0, From::Start).await?,
+            from: String::new(),
+            is_doubtful: false,
+        },
     };
     let (mut audited, mut most) = (Audited::default(), SEARCHED_A_CALL);
     for _ in 0..CALLS {
         if audited.looked_at >= request.limit as u64 {
             break;
         }
-        let most_now = if place.piece == Piece::Tasks { most } else { ENTRIES_A_CALL };
-        let looked = look_over(store, &place, request.limit.min(most_now), request.repair, &mut audited).await?;
-        place.from = looked.from;
-        if place.piece == Piece::Tasks {
+        let most_now = if cursor.piece == AuditPiece::Tasks { most } else { ENTRIES_A_CALL };
+        let looked = look_over(store, &cursor, request.limit.min(most_now), request.repair, &mut audited).await?;
+        cursor.from = looked.from;
+        if cursor.piece == AuditPiece::Tasks {
             most = if looked.doubtful > 0 { SEARCHED_A_CALL } else { ENTRIES_A_CALL };
         } else {
-            place.is_doubtful |= looked.doubtful > 0;
+            cursor.is_doubtful |= looked.doubtful > 0;
         }
-        if place.from.is_empty() {
-            let Some(next) = place.piece.next(store).await? else { return Ok(audited) };
-            place.piece = next;
+        if cursor.from.is_empty() {
+            let Some(next) = cursor.piece.next(store).await? else { return Ok(audited) };
+            cursor.piece = next;
         }
     }
-    audited.next = Some(place.cursor());
+    audited.next = Some(cursor.write());
     Ok(audited)
 }
 
@@ -220,14 +222,20 @@ struct Looked {
 }
 
 /// One script call for at most about `most` entries.
-async fn look_over(store: &Store, place: &Place, most: usize, repair: bool, audited: &mut Audited) -> Result<Looked> {
+async fn look_over(
+    store: &Store,
+    cursor: &AuditCursor,
+    most: usize,
+    repair: bool,
+    audited: &mut Audited,
+) -> Result<Looked> {
     let script = if repair { &script::REPAIR } else { &script::AUDIT };
-    let (what, of) = match place.piece {
-        Piece::Tasks => ("tasks", if place.is_doubtful { "searched" } else { "counted" }.to_owned()),
+    let (what, of) = match cursor.piece {
+        AuditPiece::Tasks => ("tasks", if cursor.is_doubtful { "searched" } else { "counted" }.to_owned()),
         ref piece => piece.words(),
     };
     let add = |command: &mut Cmd| {
-        command.arg(what).arg(&of).arg(&place.from).arg(most).arg(micros(DEFAULT_LEASE));
+        command.arg(what).arg(&of).arg(&cursor.from).arg(most).arg(micros(DEFAULT_LEASE));
     };
     let mut answer = array(store.run(&store.bulk, script, add).await?)?.into_iter();
     let mut next = || answer.next().unwrap_or(Value::Nil);
@@ -252,22 +260,22 @@ mod tests {
     #[test]
     fn a_cursor_says_where_to_go_on() {
         let queue = QueueName::new("mail").unwrap();
-        let places = (0..PARTS.len()).map(|part| Piece::Place(queue.clone(), part));
-        let hashes = (0..BESIDE.len()).map(Piece::Beside).chain((0..OF_PARENTS.len()).map(Piece::Parents));
+        let places = (0..PARTS.len()).map(|part| AuditPiece::Place(queue.clone(), part));
+        let hashes = (0..BESIDE.len()).map(AuditPiece::Beside).chain((0..OF_PARENTS.len()).map(AuditPiece::Parents));
         let others = [
-            Piece::Sum,
-            Piece::Tasks,
-            Piece::Keys,
-            Piece::Outbox,
-            Piece::Order,
-            Piece::Edges,
-            Piece::EdgesOut,
-            Piece::Counts(queue.clone()),
+            AuditPiece::Sum,
+            AuditPiece::Tasks,
+            AuditPiece::Keys,
+            AuditPiece::Outbox,
+            AuditPiece::Order,
+            AuditPiece::Edges,
+            AuditPiece::EdgesOut,
+            AuditPiece::Counts(queue.clone()),
         ];
         for piece in places.chain(hashes).chain(others) {
             for is_doubtful in [false, true] {
-                let place = Place { piece: piece.clone(), from: "17".to_owned(), is_doubtful };
-                assert_eq!(Place::read(&place.cursor()), Ok(place));
+                let cursor = AuditCursor { piece: piece.clone(), from: "17".to_owned(), is_doubtful };
+                assert_eq!(AuditCursor::read(&cursor.write()), Ok(cursor));
             }
         }
         for foreign in [
@@ -284,7 +292,7 @@ mod tests {
             "q|default|1:2:3|",
             "r||0|",
         ] {
-            assert!(matches!(Place::read(foreign), Err(Error::Invalid(_))), "{foreign}");
+            assert!(matches!(AuditCursor::read(foreign), Err(Error::Invalid(_))), "{foreign}");
         }
     }
 }

@@ -24,8 +24,8 @@ use super::{
         pressure::{self, TASK_BYTES},
         store::Store,
     },
-    verbs::submit::one::One,
-    workflows::Put,
+    verbs::submit::encoded::EncodedTask,
+    workflows::EncodedRun,
 };
 
 /// A revision as the scripts compare it.
@@ -127,15 +127,17 @@ pub(super) async fn due(store: &Store, limit: usize) -> Result<DueSchedules> {
 
 /// What a step starts, in the scripts' format.
 enum Launched {
-    Task(Box<One>),
-    Workflow(Put),
+    Task(Box<EncodedTask>),
+    Workflow(EncodedRun),
 }
 
 impl Launched {
     fn of(launch: &Launch) -> Result<Self> {
         match launch {
-            Launch::Task(task) => One::of((**task).clone()).map(|task| Self::Task(Box::new(task))),
-            Launch::Workflow(run, definition) => Put::of(run, PutRun::Create(definition.clone())).map(Self::Workflow),
+            Launch::Task(task) => EncodedTask::of((**task).clone()).map(|task| Self::Task(Box::new(task))),
+            Launch::Workflow(run, definition) => {
+                EncodedRun::of(run, PutRun::Create(definition.clone())).map(Self::Workflow)
+            }
         }
     }
 
@@ -166,20 +168,20 @@ impl Launched {
 }
 
 /// The latest run, in the scripts' format.
-enum Latest<'a> {
+enum LatestRun<'a> {
     None,
     Task(&'a TaskId),
     /// A run of a workflow as it becomes if it is cancelled.
-    Workflow(Put),
+    Workflow(EncodedRun),
 }
 
-impl<'a> Latest<'a> {
+impl<'a> LatestRun<'a> {
     fn of(previous: Option<&'a Previous>) -> Result<Self> {
         Ok(match previous {
             None => Self::None,
             Some(Previous::Task(id)) => Self::Task(id),
             Some(Previous::Workflow { cancelled, revision }) => {
-                Self::Workflow(Put::of(cancelled, PutRun::Replace(*revision))?)
+                Self::Workflow(EncodedRun::of(cancelled, PutRun::Replace(*revision))?)
             }
         })
     }
@@ -192,7 +194,7 @@ impl<'a> Latest<'a> {
             Self::Task(id) => {
                 command.arg("t").arg(1).arg(id.as_str());
             }
-            Self::Workflow(cancelled) => cancelled.write(command.arg("w").arg(Put::ARGUMENTS)),
+            Self::Workflow(cancelled) => cancelled.write(command.arg("w").arg(EncodedRun::ARGUMENTS)),
         }
     }
 }
@@ -207,7 +209,7 @@ pub(super) async fn fire(store: &Store, fire: Fire) -> Result<Fired> {
         IfBusy::Hold(held) => ("h", due_at(held), held.encode()?),
     };
     let launched = fire.launch.as_ref().map(Launched::of).transpose()?;
-    let latest = Latest::of(fire.previous.as_ref())?;
+    let latest = LatestRun::of(fire.previous.as_ref())?;
     let build = |_| {
         let mut command = store.command(&script::FIRE);
         command.arg(fire.name().as_str()).arg(written(fire.revision)).arg(letter);

@@ -39,7 +39,7 @@ fn next(words: &mut std::vec::IntoIter<Value>) -> Value {
 }
 
 /// A run on its way into the store, in the scripts' format.
-pub(super) struct Put {
+pub(super) struct EncodedRun {
     id: WorkflowId,
     expected: String,
     next_at: String,
@@ -49,8 +49,8 @@ pub(super) struct Put {
     definition: String,
 }
 
-impl Put {
-    /// How many arguments [`Put::write`] adds.
+impl EncodedRun {
+    /// How many arguments [`EncodedRun::write`] adds.
     pub(super) const ARGUMENTS: usize = 8;
 
     /// Checks a run and encodes it.
@@ -106,7 +106,7 @@ impl Put {
 
 /// Creates or replaces a run.
 pub(super) async fn put(store: &Store, run: &Run, put: PutRun) -> Result<u64> {
-    let put = Put::of(run, put)?;
+    let put = EncodedRun::of(run, put)?;
     let build = |_| {
         let mut command = store.command(&script::PUT_WORKFLOW);
         put.write(&mut command);

@@ -7,7 +7,7 @@
 use jobbers_common::engine::{AuditRequest, Audited, Error, Flaw, Result};
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
-use self::piece::{BESIDE, DAMAGED, Look, Mend, Piece};
+use self::piece::{AuditPiece, BESIDE, CheckedPiece, DAMAGED, Mend};
 use super::{
     boards::audit as boards,
     follow::{dependency::inspect, gates, waiting_bytes},
@@ -23,23 +23,23 @@ pub(super) mod piece;
 const MOST_SAID: usize = 10;
 
 /// Checks one piece. A part that can't be read because of damage is a finding, and the next piece follows.
-pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
+pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<CheckedPiece> {
     let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
     let cursor = request.cursor.as_deref().unwrap_or_default();
     let (was_damaged, cursor) = cursor.strip_prefix(DAMAGED).map_or((false, cursor), |rest| (true, rest));
-    let piece = if cursor.is_empty() { Piece::START } else { Piece::read(cursor).ok_or_else(foreign)? };
+    let piece = if cursor.is_empty() { AuditPiece::START } else { AuditPiece::read(cursor).ok_or_else(foreign)? };
     let looked = match &piece {
-        Piece::File(after) => file(view, after),
-        Piece::Tasks(after) => tasks(view, *after, request.limit),
-        Piece::Beside(place, after) => beside(view, *place, *after, request.limit),
-        Piece::Gates(queue, after) => gates(view, *queue, after, request.limit),
-        Piece::Counts(after) => counts(view, *after),
-        Piece::BoardTasks(after) => boards::tasks(view, *after, request.limit),
-        Piece::Boards(after) => boards::counts(view, *after),
+        AuditPiece::File(after) => file(view, after),
+        AuditPiece::Tasks(after) => tasks(view, *after, request.limit),
+        AuditPiece::Beside(place, after) => beside(view, *place, *after, request.limit),
+        AuditPiece::Gates(queue, after) => gates(view, *queue, after, request.limit),
+        AuditPiece::Counts(after) => counts(view, *after),
+        AuditPiece::BoardTasks(after) => boards::tasks(view, *after, request.limit),
+        AuditPiece::Boards(after) => boards::counts(view, *after),
     };
     let mut look = match looked {
         Err(Error::Corrupt(text)) => {
-            let mut look = Look { next: piece.skipped(view), ..Look::default() };
+            let mut look = CheckedPiece { next: piece.skipped(view), ..CheckedPiece::default() };
             look.note_damage(piece.subject(), format!("not all of this can be read: {text}"));
             look
         }
@@ -50,8 +50,8 @@ pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
 }
 
 /// The findings about a file whose counters can't be read, because of `why`: SQLite's check of its pages.
-pub(super) fn look_at_pages(conn: &Connection, why: &str) -> Look {
-    let mut look = Look { looked_at: 1, ..Look::default() };
+pub(super) fn look_at_pages(conn: &Connection, why: &str) -> CheckedPiece {
+    let mut look = CheckedPiece { looked_at: 1, ..CheckedPiece::default() };
     look.note_damage("file", why);
     for text in check(conn, "quick_check", sql::count(MOST_SAID)) {
         look.note_damage("file", text);
@@ -69,10 +69,12 @@ fn check(conn: &Connection, pragma: &str, what: impl ToSql) -> Vec<String> {
 }
 
 /// SQLite's check of a table: its pages, and for tasks that each index matches the rows.
-fn file(view: &View<'_>, after: &str) -> Result<Look> {
+fn file(view: &View<'_>, after: &str) -> Result<CheckedPiece> {
     let table = view.prepare(sql::AUDIT_TABLES)?.query_row([after], |row| row.get::<_, String>(0)).optional();
-    let Some(table) = table.or_store()? else { return Ok(Look { next: Some(Piece::Tasks(0)), ..Look::default() }) };
-    let mut look = Look { looked_at: 1, ..Look::default() };
+    let Some(table) = table.or_store()? else {
+        return Ok(CheckedPiece { next: Some(AuditPiece::Tasks(0)), ..CheckedPiece::default() });
+    };
+    let mut look = CheckedPiece { looked_at: 1, ..CheckedPiece::default() };
     let said = check(view.conn, "integrity_check", &table);
     if table == "task" && said.iter().all(|text| text.contains(" index ")) {
         for text in said {
@@ -87,13 +89,13 @@ fn file(view: &View<'_>, after: &str) -> Result<Look> {
             look.note_damage(&table, format!("and {more} more complaints"));
         }
     }
-    look.next = Some(Piece::File(table));
+    look.next = Some(AuditPiece::File(table));
     Ok(look)
 }
 
 /// Tasks: whether each can be read, is in a queue that exists, and has its parameters.
-fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
-    let mut look = Look::default();
+fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<CheckedPiece> {
+    let mut look = CheckedPiece::default();
     let mut statement = view.prepare(sql::AUDIT_TASKS)?;
     let mut whole = view.prepare(sql::LIST_TASK)?;
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
@@ -121,14 +123,14 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
         }
     }
     let is_whole = look.looked_at < limit as u64;
-    look.next = Some(if is_whole { Piece::Beside(0, 0) } else { Piece::Tasks(last) });
+    look.next = Some(if is_whole { AuditPiece::Beside(0, 0) } else { AuditPiece::Tasks(last) });
     Ok(look)
 }
 
 /// Side records of tasks: whether their tasks exist.
-fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Look> {
+fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<CheckedPiece> {
     let (table, statement, _) = BESIDE[place];
-    let mut look = Look::default();
+    let mut look = CheckedPiece::default();
     let mut statement = view.prepare(statement)?;
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut last = after;
@@ -145,16 +147,16 @@ fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Loo
         }
     }
     look.next = Some(match (look.looked_at < limit as u64, place + 1) {
-        (false, _) => Piece::Beside(place, last),
-        (true, next) if next < BESIDE.len() => Piece::Beside(next, 0),
-        (true, _) => Piece::Gates(0, String::new()),
+        (false, _) => AuditPiece::Beside(place, last),
+        (true, next) if next < BESIDE.len() => AuditPiece::Beside(next, 0),
+        (true, _) => AuditPiece::Gates(0, String::new()),
     });
     Ok(look)
 }
 
 /// Gates with tasks of a queue behind them: whether a claim would look at the open ones.
-fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look> {
-    let mut look = Look::default();
+fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<CheckedPiece> {
+    let mut look = CheckedPiece::default();
     let looked_at = gates::page_of_gates(view, queue, after, limit)?;
     let last = looked_at.last().map(|(gate, _)| gate.clone());
     look.looked_at = looked_at.len() as u64;
@@ -163,9 +165,9 @@ fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look>
         look.note(Flaw::Misplaced, gate, detail, Some(Mend::LookAnew(queue)));
     }
     look.next = Some(match (last, view.next_queue(queue)?) {
-        (Some(last), _) if looked_at.len() == limit => Piece::Gates(queue, last),
-        (_, Some((next, _))) => Piece::Gates(next, String::new()),
-        (_, None) => Piece::Counts(0),
+        (Some(last), _) if looked_at.len() == limit => AuditPiece::Gates(queue, last),
+        (_, Some((next, _))) => AuditPiece::Gates(next, String::new()),
+        (_, None) => AuditPiece::Counts(0),
     });
     Ok(look)
 }
@@ -202,11 +204,11 @@ fn is_overlooked(view: &View<'_>, queue: i64) -> Result<bool> {
 }
 
 /// The counts of one queue.
-fn counts(view: &View<'_>, after: i64) -> Result<Look> {
+fn counts(view: &View<'_>, after: i64) -> Result<CheckedPiece> {
     let Some((queue, name)) = view.next_queue(after)? else {
-        return Ok(Look { next: Some(Piece::BoardTasks(0)), ..Look::default() });
+        return Ok(CheckedPiece { next: Some(AuditPiece::BoardTasks(0)), ..CheckedPiece::default() });
     };
-    let mut look = Look { looked_at: 1, next: Some(Piece::Counts(queue)), ..Look::default() };
+    let mut look = CheckedPiece { looked_at: 1, next: Some(AuditPiece::Counts(queue)), ..CheckedPiece::default() };
     for (code, tallied, found) in miscounted(view, queue)? {
         let detail = format!("{tallied} tasks are counted as {} and {found} are there", row::status(code)?);
         look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::Recount(queue)));
@@ -230,7 +232,7 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
 }
 
 /// Repairs the findings of a look that can be repaired.
-pub(super) fn repair(step: &mut Step<'_>, mut look: Look) -> Result<Audited> {
+pub(super) fn repair(step: &mut Step<'_>, mut look: CheckedPiece) -> Result<Audited> {
     let mut mended = Vec::new();
     // The check of the file is not finished when it reaches an index.
     if look.findings.iter().any(|(_, mend)| *mend == Some(Mend::Reindex)) {

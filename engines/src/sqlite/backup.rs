@@ -5,7 +5,7 @@ use jobbers_common::{
     engine::{
         Error, Result,
         backup::{
-            Backup, BoardPiece, Edges, Restored, StoredTask, Submission, TakenKey, validate_dump, validate_link,
+            Backup, BoardPiece, Edges, Restored, StoredTask, SubmissionRecord, TakenKey, validate_dump, validate_link,
             validate_restore,
         },
     },
@@ -103,7 +103,7 @@ fn dump_one(view: &View<'_>, id: &TaskId) -> Result<Option<StoredTask>> {
     let became = columns.take::<Option<String>>("last_id")?.zip(columns.take::<Option<[u8; 16]>>("last_fingerprint")?);
     let became = became.map(|(id, fingerprint)| {
         let id = TaskId::new(id).map_err(|error| corrupt("a unique key", error))?;
-        Ok::<_, Error>(Submission { id, fingerprint: u128::from_be_bytes(fingerprint) })
+        Ok::<_, Error>(SubmissionRecord { id, fingerprint: u128::from_be_bytes(fingerprint) })
     });
     let key = if has_key { Some(TakenKey { until, became: became.transpose()? }) } else { None };
     let has_place = matches!(task.status, Status::Waiting | Status::Submitted | Status::Started);

@@ -6,7 +6,7 @@
 use jobbers_common::{engine::Result, lifecycle::Status};
 
 use self::dependency::{ends, signals};
-use super::kernel::step::{Hooks, Moved, Step, TaskEnd};
+use super::kernel::step::{Hooks, MovedTask, Step, TaskEnd};
 
 pub(super) mod dependency;
 pub(super) mod expiry;
@@ -31,8 +31,8 @@ impl Hooks for Features {
         waiting_bytes::note(step, key, queue, None, Some(to))
     }
 
-    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, moved: Moved) -> Result<()> {
-        let Moved { from, event, to } = moved;
+    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, moved: MovedTask) -> Result<()> {
+        let MovedTask { from, event, to } = moved;
         history::note_moved(step, queue, event, to);
         waiting_bytes::note(step, key, queue, Some(from), Some(to))
     }

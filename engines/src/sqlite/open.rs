@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use super::{
     SqliteEngine,
     store::{
-        address::{Address, Place},
+        address::{Address, StoreLocation},
         clock::StoreClock,
         connection::{self, CUT_WITHIN, Writing},
         damage::Damage,
@@ -66,9 +66,9 @@ impl SqliteEngine {
         let files = address.path().map(|path| OpenFiles::of(path, CUT_WITHIN)).transpose().or_store()?;
         // The log is next to the file itself, not next to a link to it.
         let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        let (watch, signals) = match address.place {
-            Place::Memory => Watch::nothing(),
-            Place::File(_) => Watch::other_processes(),
+        let (watch, signals) = match address.location {
+            StoreLocation::Memory => Watch::nothing(),
+            StoreLocation::File(_) => Watch::other_processes(),
         };
         let clock = StoreClock::new(options.clock);
         let commits = || Meta::read(&conn).map(|meta| meta.commits);

@@ -109,19 +109,19 @@ pub(super) fn due(view: &View<'_>, limit: usize) -> Result<DueSchedules> {
 }
 
 /// A step of a schedule, with all it stores as it is stored.
-pub(super) struct Prepared {
+pub(super) struct PreparedStep {
     fire: Fire,
     text: String,
     held: Option<String>,
     /// The task that it submits.
     batch: Option<Submit>,
     /// The run of a workflow that it creates.
-    run: Option<workflows::Prepared>,
+    run: Option<workflows::PreparedRun>,
     /// The latest run, if it is one of a workflow, as it becomes if the step cancels it.
-    cancelled: Option<workflows::Prepared>,
+    cancelled: Option<workflows::PreparedRun>,
 }
 
-impl Prepared {
+impl PreparedStep {
     /// Checks a step and encodes what it stores.
     ///
     /// # Errors
@@ -134,13 +134,13 @@ impl Prepared {
         };
         let run = match &fire.launch {
             Some(Launch::Workflow(run, definition)) => {
-                Some(workflows::Prepared::of((**run).clone(), PutRun::Create(definition.clone()))?)
+                Some(workflows::PreparedRun::of((**run).clone(), PutRun::Create(definition.clone()))?)
             }
             Some(Launch::Task(_)) | None => None,
         };
         let cancelled = match &fire.previous {
             Some(Previous::Workflow { cancelled, revision }) => {
-                Some(workflows::Prepared::of((**cancelled).clone(), PutRun::Replace(*revision))?)
+                Some(workflows::PreparedRun::of((**cancelled).clone(), PutRun::Replace(*revision))?)
             }
             Some(Previous::Task(_)) | None => None,
         };
@@ -150,13 +150,13 @@ impl Prepared {
     /// About how many bytes it adds.
     pub(super) fn growth(&self) -> u64 {
         let batch = self.batch.as_ref().map_or(0, submit::growth);
-        self.text.len() as u64 + batch + self.run.as_ref().map_or(0, workflows::Prepared::growth)
+        self.text.len() as u64 + batch + self.run.as_ref().map_or(0, workflows::PreparedRun::growth)
     }
 }
 
 /// Carries out a step if the schedule has the expected revision.
-pub(super) fn fire(step: &mut Step<'_>, prepared: &Prepared) -> Result<Fired> {
-    let Prepared { fire, text, held, batch, run, cancelled } = prepared;
+pub(super) fn fire(step: &mut Step<'_>, prepared: &PreparedStep) -> Result<Fired> {
+    let PreparedStep { fire, text, held, batch, run, cancelled } = prepared;
     if revision_of(step, fire.name())? != Some(fire.revision) {
         return Ok(Fired::Changed);
     }

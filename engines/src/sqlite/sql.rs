@@ -113,7 +113,7 @@ mod tests {
         super::{
             kernel::catalog::Catalog,
             store::{
-                address::{Address, Place, Synchronous},
+                address::{Address, StoreLocation, Synchronous},
                 connection,
             },
         },
@@ -121,8 +121,12 @@ mod tests {
     };
 
     fn store() -> Connection {
-        let address =
-            Address { place: Place::Memory, synchronous: Synchronous::Full, max_bytes: None, reserve_bytes: None };
+        let address = Address {
+            location: StoreLocation::Memory,
+            synchronous: Synchronous::Full,
+            max_bytes: None,
+            reserve_bytes: None,
+        };
         connection::open_writer(&address).unwrap().conn
     }
 

@@ -20,13 +20,13 @@ use super::{
 };
 
 /// A run as it is to be stored.
-pub(super) struct Prepared {
+pub(super) struct PreparedRun {
     run: Run,
     text: String,
     put: PutRun,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Checks a run and writes it out.
     ///
     /// # Errors
@@ -49,8 +49,8 @@ impl Prepared {
 }
 
 /// Creates or replaces a run.
-pub(super) fn put(step: &mut Step<'_>, prepared: &Prepared) -> Result<u64> {
-    let Prepared { run, text, put } = prepared;
+pub(super) fn put(step: &mut Step<'_>, prepared: &PreparedRun) -> Result<u64> {
+    let PreparedRun { run, text, put } = prepared;
     let id = run.id.as_str();
     match (put, revision_of(step, &run.id)?) {
         (PutRun::Create(_), Some(_)) => return Err(Error::Exists(format!("workflow {id}"))),

@@ -9,7 +9,7 @@ use jobbers_common::{
     engine::{
         Result,
         backup::{
-            Backup, BoardPiece, Edges, Restored, StoredTask, Submission, TakenKey, validate_dump, validate_link,
+            Backup, BoardPiece, Edges, Restored, StoredTask, SubmissionRecord, TakenKey, validate_dump, validate_link,
             validate_restore,
         },
     },
@@ -81,7 +81,7 @@ impl State {
 
     fn taken_key(&self, task: &Task) -> Option<TakenKey> {
         let held = self.keys.get(&(task.name.clone(), task.unique.as_ref()?.key.clone()))?;
-        let became = held.last_word.clone().map(|(id, fingerprint)| Submission { id, fingerprint });
+        let became = held.last_word.clone().map(|(id, fingerprint)| SubmissionRecord { id, fingerprint });
         (held.task == task.id).then_some(TakenKey { until: held.until, became })
     }
 

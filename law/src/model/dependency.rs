@@ -9,7 +9,7 @@ use jobbers_common::{
     },
     engine::{
         Error, Result,
-        dependencies::{AddRefusal, NewDependency, Search, find_circle},
+        dependencies::{AddRefusal, CircleSearch, NewDependency, find_circle},
     },
     lifecycle::{Move, Status},
     limits::{MAX_DEPENDENCIES, MAX_DEPENDENCIES_SHOWN, MAX_EDGES_CHECKED, MAX_SIGNALS_KEPT, TIMEOUTS_A_TICK},
@@ -257,14 +257,14 @@ impl State {
         };
         let Some(first) = new.first() else { return Ok(()) };
         match find_circle(new.iter().map(|edge| edge.run.clone()), MAX_EDGES_CHECKED, leads_to)? {
-            Search::Clear => return Ok(()),
-            Search::Circle(way) => return Err(first.refused(AddRefusal::Circle(way))),
-            Search::TooMany => {}
+            CircleSearch::Clear => return Ok(()),
+            CircleSearch::Circle(way) => return Err(first.refused(AddRefusal::Circle(way))),
+            CircleSearch::TooMany => {}
         }
         match find_circle(new.iter().map(|edge| edge.after.clone()), MAX_EDGES_CHECKED, waits_for)? {
-            Search::Clear => Ok(()),
-            Search::Circle(way) => Err(first.refused(AddRefusal::Circle(way.into_iter().rev().collect()))),
-            Search::TooMany => Err(first.refused(AddRefusal::TooManyToCheck)),
+            CircleSearch::Clear => Ok(()),
+            CircleSearch::Circle(way) => Err(first.refused(AddRefusal::Circle(way.into_iter().rev().collect()))),
+            CircleSearch::TooMany => Err(first.refused(AddRefusal::TooManyToCheck)),
         }
     }
 

@@ -14,9 +14,9 @@ use jobbers_common::{
 use super::state::{State, Stored};
 
 /// A task's place in a list: section, queue, order within, id.
-type Place = (u8, String, i64, String);
+type ListPosition = (u8, String, i64, String);
 
-fn place(stored: &Stored) -> Place {
+fn place(stored: &Stored) -> ListPosition {
     let task = &stored.task;
     let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let (section, order) = match task.status {
@@ -31,14 +31,14 @@ fn place(stored: &Stored) -> Place {
 
 impl State {
     pub(super) fn list(&self, request: &ListRequest) -> Result<Page> {
-        let after: Option<Place> = match &request.cursor {
+        let after: Option<ListPosition> = match &request.cursor {
             None => None,
             Some(text) => Some(
                 serde_json::from_str(text)
                     .map_err(|_| Error::Invalid("this cursor is not from this store".to_owned()))?,
             ),
         };
-        let mut found: BTreeMap<Place, &Task> = self
+        let mut found: BTreeMap<ListPosition, &Task> = self
             .tasks
             .values()
             .filter(|stored| request.filter.matches(&stored.task))

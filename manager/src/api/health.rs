@@ -76,7 +76,7 @@ pub(crate) async fn ready(
     let (needed, page) = (needed.map(|Extension(needed)| needed), page.map(|Extension(page)| page));
     let identity = identity.as_ref().map(|Extension(identity)| identity);
     let signed_in_as = match Visitor::of(&app, &headers, identity, needed, page).await? {
-        Visitor::Stranger => return Ok(Json(ReadyView::without_details()).into_response()),
+        Visitor::Anonymous => return Ok(Json(ReadyView::without_details()).into_response()),
         Visitor::Any => None,
         Visitor::Key(key) => Some(key.name.clone()),
     };

@@ -120,7 +120,7 @@ pub(crate) async fn lease(
     let claimer = Claimer { app: &app, worker, queues, unknown_queues, tasks, limit, lease, predecessors };
     let waiting = until.saturating_duration_since(Instant::now());
     let _waiting =
-        if waiting.is_zero() { None } else { Some((app.wait_share()?, Waiting::begin(&app.leases.waiting))) };
+        if waiting.is_zero() { None } else { Some((app.wait_share()?, WaitingCaller::begin(&app.leases.waiting))) };
     loop {
         let config = app.live.current().await?;
         let draining = config.draining.contains_key(&claimer.worker);
@@ -168,16 +168,16 @@ async fn known_queues(
 }
 
 /// A caller that waits, while it is kept.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingCaller<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingCaller<'a> {
     fn begin(all: &'a AtomicUsize) -> Self {
         all.fetch_add(1, Ordering::Relaxed);
         Self(all)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -28,7 +28,7 @@ use crate::{
     app::App,
     audit::audited::Audited,
     handlers::{
-        etag::{self, Condition},
+        etag::{self, IfMatch},
         extract::{Json, Path, Query},
         problem::problems,
     },
@@ -106,7 +106,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<QueueName>
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
     Path(name): Path<QueueName>,
-    condition: Condition,
+    condition: IfMatch,
     Json(request): Json<QueueRequest>,
 ) -> Result<Response> {
     let queue = request.config(Some(name.clone()))?;
@@ -140,7 +140,7 @@ pub(crate) async fn put(
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(name): Path<QueueName>,
-    condition: Condition,
+    condition: IfMatch,
     Query(DeleteParams { force, move_to }): Query<DeleteParams>,
 ) -> Result<StatusCode> {
     let expected = condition.expected(app.live.find_queue(&name).await?.as_ref())?;

@@ -29,7 +29,7 @@ use crate::{
     app::App,
     audit::audited::Audited,
     handlers::{
-        etag::{self, Condition},
+        etag::{self, IfMatch},
         extract::{JsonBytes, Path, Query},
         problem::problems,
     },
@@ -115,7 +115,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<ScheduleNa
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
     Path(name): Path<ScheduleName>,
-    condition: Condition,
+    condition: IfMatch,
     request: JsonBytes,
 ) -> Result<Response> {
     let schedule = read(&app, &request, Some(name.clone())).await?;
@@ -146,7 +146,7 @@ pub(crate) async fn put(
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(name): Path<ScheduleName>,
-    condition: Condition,
+    condition: IfMatch,
 ) -> Result<StatusCode> {
     for _ in 0..ATTEMPTS {
         let stored = app.engine.schedule(&name).await?;

@@ -37,7 +37,7 @@ impl Subject {
     }
 
     /// How it is now; `None` if it does not exist.
-    pub(super) async fn look(&self, app: &App) -> Result<Option<Value>> {
+    pub(super) async fn read(&self, app: &App) -> Result<Option<Value>> {
         Ok(match self {
             Self::Queue(name) => app.live.find_queue(name).await?.and_then(|queue| value(&queue)),
             Self::Role(name) => app.live.fresh().await?.roles.get(name).and_then(value),

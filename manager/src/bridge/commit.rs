@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// What happens to one task of a board.
 #[derive(Debug, Clone)]
-pub(super) struct Change {
+pub(super) struct TaskChange {
     /// The native task.
     pub(super) id: TaskId,
     /// The board's task.
@@ -37,7 +37,7 @@ pub(super) enum What {
     Replace(Option<Create>),
 }
 
-impl Change {
+impl TaskChange {
     fn bytes(&self) -> usize {
         match &self.what {
             What::Put(_, content) => content.as_ref().map_or(0, Content::bytes),
@@ -48,7 +48,7 @@ impl Change {
 
 /// How a list of changes ended. What is in neither list was not changed, because of `failure`.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub(super) struct CarriedOut {
     /// The native tasks whose board's task was changed, with its new place unless it was deleted.
     pub(super) done: Vec<(TaskId, Option<Placed>)>,
     /// Those whose board's task no longer has the revision.
@@ -58,8 +58,8 @@ pub(super) struct Carried {
 }
 
 /// Changes what still has the revision, and reports what has not.
-pub(super) async fn carry_out(boards: &dyn Boards, board: &BoardName, changes: Vec<Change>) -> Carried {
-    let mut carried = Carried::default();
+pub(super) async fn carry_out(boards: &dyn Boards, board: &BoardName, changes: Vec<TaskChange>) -> CarriedOut {
+    let mut carried = CarriedOut::default();
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {
         let (mut piece, mut bytes) = (Vec::new(), 0);
@@ -81,8 +81,8 @@ pub(super) async fn carry_out(boards: &dyn Boards, board: &BoardName, changes: V
 async fn carry_out_piece(
     boards: &dyn Boards,
     board: &BoardName,
-    mut piece: Vec<Change>,
-    carried: &mut Carried,
+    mut piece: Vec<TaskChange>,
+    carried: &mut CarriedOut,
 ) -> Result<()> {
     while !piece.is_empty() {
         match boards.commit(commit(board, &piece)).await? {
@@ -105,9 +105,9 @@ async fn carry_out_piece(
     Ok(())
 }
 
-fn commit(board: &BoardName, piece: &[Change]) -> Commit {
+fn commit(board: &BoardName, piece: &[TaskChange]) -> Commit {
     let mut commit = Commit::new(board.clone(), BRIDGE_OWNER);
-    for Change { revision, what, .. } in piece {
+    for TaskChange { revision, what, .. } in piece {
         let which = Selection::Revision(*revision);
         match what {
             What::Put(at, content) => {
@@ -122,7 +122,7 @@ fn commit(board: &BoardName, piece: &[Change]) -> Commit {
     commit
 }
 
-fn pair(piece: Vec<Change>, committed: Committed) -> impl Iterator<Item = (TaskId, Option<Placed>)> {
+fn pair(piece: Vec<TaskChange>, committed: Committed) -> impl Iterator<Item = (TaskId, Option<Placed>)> {
     let mut updated = committed.updated.into_iter();
     piece.into_iter().map(move |change| match change.what {
         What::Put(..) => (change.id, updated.next()),

@@ -15,11 +15,11 @@ use jobbers_common::{
 };
 
 use super::{
-    Bridge, Held, RETRY,
-    commit::{Change, What, carry_out},
+    Bridge, HeldTask, RETRY,
+    commit::{TaskChange, What, carry_out},
     note_end,
-    reply::{End, outcome},
-    request::{Mark, mark},
+    reply::{RequestEnd, outcome},
+    request::{NativeTask, mark},
 };
 
 /// How long one wait for the end of a native task takes at most.
@@ -29,7 +29,7 @@ const RENEWALS: u32 = 3;
 /// Tasks on a page of the search for tasks that another bridge may have, and most pages.
 const SEARCHED: (usize, usize) = (100, 100);
 
-impl Held {
+impl HeldTask {
     /// Its lease was renewed by a call that began then.
     pub(super) fn renewed(&mut self, placed: &Placed, began: Instant, lease: Duration) {
         (self.revision, self.at) = (placed.revision, placed.at);
@@ -37,7 +37,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldTask {
     fn drop(&mut self) {
         if let Some(follower) = &self.follower {
             follower.abort();
@@ -65,11 +65,11 @@ impl Bridge {
 
     /// Answers those that are over.
     pub(super) async fn answer(&mut self) -> Result<()> {
-        let change = |(id, held): (&TaskId, &Held)| {
+        let change = |(id, held): (&TaskId, &HeldTask)| {
             let what = What::Replace(outcome(&self.settings, &held.content, id, held.end.as_ref()?));
-            Some(Change { id: id.clone(), revision: held.revision, what })
+            Some(TaskChange { id: id.clone(), revision: held.revision, what })
         };
-        let changes: Vec<Change> = self.held.iter().filter_map(change).collect();
+        let changes: Vec<TaskChange> = self.held.iter().filter_map(change).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -84,9 +84,9 @@ impl Bridge {
     /// Renews the leases that are due.
     pub(super) async fn renew(&mut self) -> Result<()> {
         let now = Instant::now();
-        let is_due = |(_, held): &(&TaskId, &Held)| held.renew_at <= now;
+        let is_due = |(_, held): &(&TaskId, &HeldTask)| held.renew_at <= now;
         let due = self.held.iter().filter(is_due);
-        let changes: Vec<Change> = due.map(|(id, held)| held.put(id, self.lease_end())).collect();
+        let changes: Vec<TaskChange> = due.map(|(id, held)| held.put(id, self.lease_end())).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl Bridge {
             let (board, group) = (self.board.clone(), self.settings.group.clone());
             let page = self.app.boards.list(ListTasks { board, group, visible_only: false, after, limit }).await?;
             for task in &page.tasks {
-                if let Mark::Ours(id) = mark(&self.board, task)
+                if let NativeTask::Ours(id) = mark(&self.board, task)
                     && wanted.contains(&id)
                 {
                     found.insert(id);
@@ -145,7 +145,7 @@ impl Bridge {
     /// taken when its lease is over.
     pub(super) async fn give_back(&mut self, ids: Vec<TaskId>) {
         let change = |id: &TaskId| self.held.get(id).map(|held| held.put(id, When::At(held.place)));
-        let changes: Vec<Change> = ids.iter().filter_map(change).collect();
+        let changes: Vec<TaskChange> = ids.iter().filter_map(change).collect();
         let carried = carry_out(&*self.app.boards, &self.board, changes).await;
         if let Some(error) = carried.failure {
             tracing::debug!(bridge = %self.name, %error, "tasks wait for the end of their leases");
@@ -164,22 +164,22 @@ impl Bridge {
     }
 }
 
-impl Held {
+impl HeldTask {
     /// The change that gives it another time.
-    fn put(&self, id: &TaskId, at: When) -> Change {
-        Change { id: id.clone(), revision: self.revision, what: What::Put(at, None) }
+    fn put(&self, id: &TaskId, at: When) -> TaskChange {
+        TaskChange { id: id.clone(), revision: self.revision, what: What::Put(at, None) }
     }
 }
 
 /// Waits until a native task is over.
-async fn end_of(engine: Arc<dyn Engine>, id: TaskId) -> (TaskId, End) {
+async fn end_of(engine: Arc<dyn Engine>, id: TaskId) -> (TaskId, RequestEnd) {
     loop {
         match engine.await_finished(&id, FOLLOW).await {
-            Ok(Some(task)) if task.status.is_finished() => return (id, End::Over(Box::new(task))),
+            Ok(Some(task)) if task.status.is_finished() => return (id, RequestEnd::Over(Box::new(task))),
             Ok(Some(_)) => continue,
             Ok(None) => match engine.tombstone(&id).await {
-                Ok(Some(tombstone)) => return (id, End::Pruned(tombstone.status)),
-                Ok(None) => return (id, End::Deleted),
+                Ok(Some(tombstone)) => return (id, RequestEnd::Pruned(tombstone.status)),
+                Ok(None) => return (id, RequestEnd::Deleted),
                 Err(error) => tracing::debug!(%error, task = %id, "the end of a task can't be read"),
             },
             Err(error) => tracing::debug!(%error, task = %id, "the end of a task can't be awaited"),

@@ -23,25 +23,25 @@ use jobbers_common::{
 };
 
 use super::{
-    Bridge, Held,
-    commit::{Change, What, carry_out},
-    reply::{End, outcome},
-    request::{Mark, mark, native_id, template, with_label},
+    Bridge, HeldTask,
+    commit::{TaskChange, What, carry_out},
+    reply::{RequestEnd, outcome},
+    request::{NativeTask, mark, native_id, template, with_label},
 };
 use crate::{api::check_templates, background::ticker::is_trouble, submissions::sends::Sends, telemetry::meters::Sent};
 
 /// A task of the board, and what is to be done with it.
 #[derive(Debug)]
-struct Planned {
+struct PlannedTask {
     task: BoardTask,
     id: TaskId,
     /// Whether its label has the id already.
     is_labelled: bool,
-    step: Step,
+    step: IntakeStep,
 }
 
 #[derive(Debug)]
-enum Step {
+enum IntakeStep {
     /// Its native task was submitted.
     Follow,
     Submit(Box<TaskTemplate>),
@@ -89,23 +89,23 @@ impl Bridge {
         Ok(found.task.is_some())
     }
 
-    async fn plan(&mut self, tasks: Vec<BoardTask>) -> Result<Vec<Planned>> {
+    async fn plan(&mut self, tasks: Vec<BoardTask>) -> Result<Vec<PlannedTask>> {
         let (mut planned, mut ours, mut stale) = (Vec::with_capacity(tasks.len()), Vec::new(), Vec::new());
         for task in tasks {
             let (id, is_labelled) = match mark(&self.board, &task) {
-                Mark::Ours(id) => {
+                NativeTask::Ours(id) => {
                     ours.push(id.clone());
                     (Some(id), true)
                 }
-                Mark::Stale(id) => {
+                NativeTask::Stale(id) => {
                     stale.push(id);
                     (native_id(&self.board, task.revision), false)
                 }
-                Mark::None => (native_id(&self.board, task.revision), false),
+                NativeTask::None => (native_id(&self.board, task.revision), false),
             };
             let step = template(&self.settings, &task.content)
-                .map_or_else(Step::Refuse, |template| Step::Submit(Box::new(template)));
-            planned.extend(id.map(|id| Planned { task, id, is_labelled, step }));
+                .map_or_else(IntakeStep::Refuse, |template| IntakeStep::Submit(Box::new(template)));
+            planned.extend(id.map(|id| PlannedTask { task, id, is_labelled, step }));
         }
         if !stale.is_empty() {
             // Before the labels are overwritten: they are all that is known of these tasks.
@@ -115,7 +115,7 @@ impl Bridge {
             let statuses = self.app.engine.statuses(&ours).await?;
             let stored: HashSet<TaskId> =
                 ours.into_iter().zip(statuses).filter_map(|(id, status)| status.map(|_| id)).collect();
-            planned.iter_mut().filter(|it| stored.contains(&it.id)).for_each(|it| it.step = Step::Follow);
+            planned.iter_mut().filter(|it| stored.contains(&it.id)).for_each(|it| it.step = IntakeStep::Follow);
         }
         self.check(&mut planned).await?;
         Ok(planned)
@@ -123,20 +123,20 @@ impl Bridge {
 
     /// Checks what is to be submitted as every submission is checked. What its queue does not let in yet is left out, with
     /// all behind it.
-    async fn check(&mut self, planned: &mut Vec<Planned>) -> Result<()> {
+    async fn check(&mut self, planned: &mut Vec<PlannedTask>) -> Result<()> {
         let mut from = 0;
         loop {
             let rest = planned.iter().enumerate().skip(from);
             let (places, templates): (Vec<usize>, Vec<&TaskTemplate>) = rest
                 .filter_map(|(place, it)| match &it.step {
-                    Step::Submit(template) => Some((place, &**template)),
-                    Step::Follow | Step::Refuse(_) => None,
+                    IntakeStep::Submit(template) => Some((place, &**template)),
+                    IntakeStep::Follow | IntakeStep::Refuse(_) => None,
                 })
                 .unzip();
             let Err((place, problem)) = check_templates(&self.app, templates.into_iter()).await else { return Ok(()) };
             let Some(place) = places.get(place).copied() else { return Ok(()) };
             match refusal(&problem)? {
-                Some(reason) => planned[place].step = Step::Refuse(reason),
+                Some(reason) => planned[place].step = IntakeStep::Refuse(reason),
                 None => {
                     self.pause(problem.detail(), None);
                     planned.truncate(place);
@@ -149,36 +149,38 @@ impl Bridge {
 
     /// Leases the tasks, labels those without a label, and answers those that are refused. Returns what is to be submitted,
     /// and what the store failed with.
-    async fn lease(&mut self, planned: Vec<Planned>) -> (Vec<(TaskId, TaskTemplate)>, Option<Error>) {
+    async fn lease(&mut self, planned: Vec<PlannedTask>) -> (Vec<(TaskId, TaskTemplate)>, Option<Error>) {
         let began = Instant::now();
         let changes = planned.iter().map(|it| self.first_change(it)).collect();
         let carried = carry_out(&*self.app.boards, &self.board, changes).await;
-        let mut planned: HashMap<TaskId, Planned> = planned.into_iter().map(|it| (it.id.clone(), it)).collect();
+        let mut planned: HashMap<TaskId, PlannedTask> = planned.into_iter().map(|it| (it.id.clone(), it)).collect();
         let mut wanted = Vec::new();
         for (id, placed) in carried.done {
-            let Some(Planned { task, step, .. }) = planned.remove(&id) else { continue };
+            let Some(PlannedTask { task, step, .. }) = planned.remove(&id) else { continue };
             if let Some(placed) = placed {
                 self.hold(&id, task, &placed, began);
             }
             match step {
-                Step::Follow => self.follow(&id),
-                Step::Submit(template) => wanted.push((id, *template)),
-                Step::Refuse(reason) => tracing::debug!(bridge = %self.name, task = %id, %reason, "refused a task"),
+                IntakeStep::Follow => self.follow(&id),
+                IntakeStep::Submit(template) => wanted.push((id, *template)),
+                IntakeStep::Refuse(reason) => {
+                    tracing::debug!(bridge = %self.name, task = %id, %reason, "refused a task");
+                }
             }
         }
         (wanted, carried.failure)
     }
 
-    fn first_change(&self, Planned { task, id, is_labelled, step }: &Planned) -> Change {
+    fn first_change(&self, PlannedTask { task, id, is_labelled, step }: &PlannedTask) -> TaskChange {
         let what = match step {
-            Step::Refuse(reason) => {
-                What::Replace(outcome(&self.settings, &task.content, id, &End::Refused(reason.clone())))
+            IntakeStep::Refuse(reason) => {
+                What::Replace(outcome(&self.settings, &task.content, id, &RequestEnd::Refused(reason.clone())))
             }
-            Step::Follow | Step::Submit(_) => {
+            IntakeStep::Follow | IntakeStep::Submit(_) => {
                 What::Put(self.lease_end(), (!is_labelled).then(|| with_label(&task.content, id)))
             }
         };
-        Change { id: id.clone(), revision: task.revision, what }
+        TaskChange { id: id.clone(), revision: task.revision, what }
     }
 
     /// The time of a task that is leased now.
@@ -192,7 +194,7 @@ impl Bridge {
         // One whose lease was not renewed in time can be taken a second time.
         let (follower, end) =
             self.held.remove(id).map_or((None, None), |mut before| (before.follower.take(), before.end.take()));
-        let mut held = Held {
+        let mut held = HeldTask {
             revision: placed.revision,
             at: placed.at,
             place: task.at,
@@ -259,7 +261,7 @@ impl Bridge {
         }
         let problem = Problem::from(error);
         match refusal(&problem)? {
-            Some(reason) => super::note_end(&mut self.held, id, End::Refused(reason)),
+            Some(reason) => super::note_end(&mut self.held, id, RequestEnd::Refused(reason)),
             None => self.pause(problem.detail(), problem.retry_after()),
         }
         Ok(())
@@ -274,7 +276,7 @@ impl Bridge {
 
     /// Gives back what was taken and could not be submitted.
     async fn give_back_unsubmitted(&mut self) {
-        let is_unsubmitted = |held: &Held| held.follower.is_none() && held.end.is_none();
+        let is_unsubmitted = |held: &HeldTask| held.follower.is_none() && held.end.is_none();
         let ids = self.held.iter().filter(|(_, held)| is_unsubmitted(held)).map(|(id, _)| id.clone()).collect();
         self.give_back(ids).await;
     }

@@ -9,19 +9,19 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// After a refusal one task is taken as a probe, then twice as many each time.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct IntakePace {
     batch: usize,
     pause: Duration,
     until: Option<Instant>,
 }
 
-impl Default for Pace {
+impl Default for IntakePace {
     fn default() -> Self {
         Self { batch: MOST, pause: Duration::ZERO, until: None }
     }
 }
 
-impl Pace {
+impl IntakePace {
     /// How many tasks to take now.
     pub(super) fn batch(&self) -> usize {
         if self.left().is_some() { 0 } else { self.batch }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_refusal_makes_a_pause_and_small_steps_after_it() {
-        let mut pace = Pace::default();
+        let mut pace = IntakePace::default();
         assert_eq!((pace.batch(), pace.left()), (MOST, None));
         let hour = Duration::from_secs(3_600);
         assert!(pace.refused(Some(hour)) && !pace.refused(Some(hour)));
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_up_to_a_bound() {
-        let mut pace = Pace::default();
+        let mut pace = IntakePace::default();
         let pauses: Vec<u128> = (0..7)
             .map(|_| {
                 pace.refused(None);

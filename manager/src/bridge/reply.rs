@@ -20,7 +20,7 @@ use crate::config::bridges::{BridgeSettings, FrontBoard};
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
+pub(super) enum RequestEnd {
     /// The native task is over.
     Over(Box<Task>),
     /// It is over and was pruned: only how it ended is known.
@@ -47,17 +47,17 @@ struct Reply<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     result_gone: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure<'a>>,
+    error: Option<FailureReply<'a>>,
 }
 
 /// Why a task did not complete.
 #[derive(Debug, Serialize)]
-struct Failure<'a> {
+struct FailureReply<'a> {
     kind: &'static str,
     message: &'a str,
 }
 
-impl End {
+impl RequestEnd {
     /// The status in the reply.
     pub(super) const fn status(&self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl End {
         }
     }
 
-    fn failure(&self) -> Option<Failure<'_>> {
+    fn failure(&self) -> Option<FailureReply<'_>> {
         if self.is_success() {
             return None;
         }
@@ -89,7 +89,7 @@ impl End {
             Self::Deleted => (self.status(), "the task was deleted before it ended"),
             Self::Refused(reason) => (self.status(), reason.as_str()),
         };
-        Some(Failure { kind, message })
+        Some(FailureReply { kind, message })
     }
 
     fn reply(&self, id: &TaskId) -> String {
@@ -113,7 +113,7 @@ impl End {
 }
 
 /// What takes the place of a request that ended; `None` if it is only deleted.
-pub(super) fn outcome(settings: &BridgeSettings, request: &Content, id: &TaskId, end: &End) -> Option<Create> {
+pub(super) fn outcome(settings: &BridgeSettings, request: &Content, id: &TaskId, end: &RequestEnd) -> Option<Create> {
     let mut labels = request.labels.clone();
     labels.remove(LABEL);
     let error = end.failure().map(|failure| format!("{}: {}", failure.kind, failure.message)).unwrap_or_default();
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    fn reply(settings: &BridgeSettings, end: &End) -> (Value, Content) {
+    fn reply(settings: &BridgeSettings, end: &RequestEnd) -> (Value, Content) {
         let created = outcome(settings, &request(), &id(), end).unwrap();
         assert_eq!((created.group.as_str(), created.at), ("replies", When::NOW));
         let text = wrapper::unwrap(&created.content.data_type, &created.content.data);
@@ -171,23 +171,23 @@ mod tests {
     async fn a_reply_says_which_task_ended_how_with_what_result() {
         let task = over(Some(Payload::json(&b"{\"n\": 1.0}"[..]))).await;
         let settings = settings();
-        let (value, content) = reply(&settings, &End::Over(task.clone()));
+        let (value, content) = reply(&settings, &RequestEnd::Over(task.clone()));
         let expected =
             json!({"task": 42, "jobbers_task": "bridge:taskstore:42", "status": "completed", "result": {"n": 1.0}});
         assert_eq!(value, expected);
         assert_eq!((content.data_type.as_str(), content.error.as_str()), ("", ""));
         assert_eq!(content.labels, [("mine".to_owned(), "1".to_owned())].into(), "the client's own labels");
         let settings = BridgeSettings { board: FrontBoard::MassTasker, ..settings };
-        let (value, content) = reply(&settings, &End::Over(task));
+        let (value, content) = reply(&settings, &RequestEnd::Over(task));
         assert_eq!((value, content.data_type.as_str()), (expected, "type.googleapis.com/google.protobuf.StringValue"));
     }
 
     #[tokio::test]
     async fn bytes_come_as_base64_and_a_pruned_result_is_said_to_be_gone() {
         let bytes = Payload { content_type: Some("image/png".into()), bytes: (&b"\x00\x01"[..]).into() };
-        let (value, _) = reply(&settings(), &End::Over(over(Some(bytes)).await));
+        let (value, _) = reply(&settings(), &RequestEnd::Over(over(Some(bytes)).await));
         assert_eq!((&value["result"], &value["result_content_type"]), (&json!("AAE="), &json!("image/png")));
-        let (value, content) = reply(&settings(), &End::Pruned(Status::Completed));
+        let (value, content) = reply(&settings(), &RequestEnd::Pruned(Status::Completed));
         assert_eq!((&value["status"], &value["result_gone"]), (&json!("completed"), &json!(true)));
         assert_eq!((&value["error"], content.error.as_str()), (&Value::Null, ""));
     }
@@ -195,26 +195,29 @@ mod tests {
     #[test]
     fn a_reply_to_what_did_not_complete_has_an_error() {
         for (end, kind, said) in [
-            (End::Pruned(Status::Failed), "failed", "its errors were pruned before this reply was written"),
-            (End::Deleted, "deleted", "the task was deleted before it ended"),
-            (End::Refused("no".to_owned()), "refused", "no"),
+            (RequestEnd::Pruned(Status::Failed), "failed", "its errors were pruned before this reply was written"),
+            (RequestEnd::Deleted, "deleted", "the task was deleted before it ended"),
+            (RequestEnd::Refused("no".to_owned()), "refused", "no"),
         ] {
             let (value, content) = reply(&settings(), &end);
             assert_eq!(value["error"], json!({"kind": kind, "message": said}));
             assert_eq!(content.error, format!("{kind}: {said}"));
-            assert_eq!(value["jobbers_task"].is_null(), matches!(end, End::Refused(_)));
+            assert_eq!(value["jobbers_task"].is_null(), matches!(end, RequestEnd::Refused(_)));
         }
     }
 
     #[tokio::test]
     async fn a_failed_group_gets_the_task_as_it_was() {
         let settings = BridgeSettings { failed_group: Some("dead".to_owned()), ..settings() };
-        let moved = outcome(&settings, &request(), &id(), &End::Deleted).unwrap();
+        let moved = outcome(&settings, &request(), &id(), &RequestEnd::Deleted).unwrap();
         let labels = [("mine".to_owned(), "1".to_owned())].into();
         let error = "deleted: the task was deleted before it ended".to_owned();
         assert_eq!((moved.group.as_str(), moved.content), ("dead", Content { labels, error, ..request() }));
-        assert_eq!(outcome(&settings, &request(), &id(), &End::Pruned(Status::Completed)).unwrap().group, "replies");
+        assert_eq!(
+            outcome(&settings, &request(), &id(), &RequestEnd::Pruned(Status::Completed)).unwrap().group,
+            "replies"
+        );
         let silent = BridgeSettings { reply_group: None, ..settings };
-        assert_eq!(outcome(&silent, &request(), &id(), &End::Over(over(None).await)), None, "only deleted");
+        assert_eq!(outcome(&silent, &request(), &id(), &RequestEnd::Over(over(None).await)), None, "only deleted");
     }
 }

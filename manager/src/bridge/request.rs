@@ -41,7 +41,7 @@ fn labelled(board: &BoardName, content: &Content) -> Option<TaskId> {
 
 /// What a board's task says about its native task.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum NativeTask {
     /// A bridge changed it last, so this is its native task.
     Ours(TaskId),
     /// A client changed it since a bridge gave it this native task, which counts no more.
@@ -51,11 +51,11 @@ pub(super) enum Mark {
 }
 
 /// Reads the label of a board's task.
-pub(super) fn mark(board: &BoardName, task: &BoardTask) -> Mark {
+pub(super) fn mark(board: &BoardName, task: &BoardTask) -> NativeTask {
     match labelled(board, &task.content) {
-        Some(id) if task.owner == BRIDGE_OWNER => Mark::Ours(id),
-        Some(id) => Mark::Stale(id),
-        None => Mark::None,
+        Some(id) if task.owner == BRIDGE_OWNER => NativeTask::Ours(id),
+        Some(id) => NativeTask::Stale(id),
+        None => NativeTask::None,
     }
 }
 
@@ -185,10 +185,14 @@ mod tests {
             let content = Content { labels, ..Content::default() };
             BoardTask { revision: 50, group: "work".to_owned(), at: BoardTime(0), owner, content }
         };
-        assert_eq!(mark(&board, &task(BRIDGE_OWNER, id.as_str())), Mark::Ours(id.clone()));
-        assert_eq!(mark(&board, &task(0, id.as_str())), Mark::Stale(id));
+        assert_eq!(mark(&board, &task(BRIDGE_OWNER, id.as_str())), NativeTask::Ours(id.clone()));
+        assert_eq!(mark(&board, &task(0, id.as_str())), NativeTask::Stale(id));
         for other in ["payroll", "bridge:taskstore:42", "bridge:masstasker:042", "bridge:masstasker:x", ""] {
-            assert_eq!(mark(&board, &task(0, other)), Mark::None, "{other}: not a native task of this board's bridges");
+            assert_eq!(
+                mark(&board, &task(0, other)),
+                NativeTask::None,
+                "{other}: not a native task of this board's bridges"
+            );
         }
     }
 }

@@ -28,10 +28,10 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// How many wrong keys may be tried from where.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<Counts>);
+pub(crate) struct Failures(Mutex<FailureCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct FailureCounts {
     /// The addresses that tried some not long ago.
     known: HashMap<IpAddr, Attempts>,
     /// All others, while there are too many.
@@ -83,7 +83,7 @@ impl Failures {
     }
 }
 
-impl Counts {
+impl FailureCounts {
     /// Forgets addresses with no attempt to remember.
     fn sweep(&mut self, now: Instant) {
         if self.swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_EVERY) {

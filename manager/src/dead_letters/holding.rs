@@ -120,7 +120,7 @@ pub(crate) struct DeadLetters {
     pub(super) before: Mutex<Option<Before>>,
     pub(super) archive: Mutex<Option<Arc<Archive>>>,
     /// Why the archive can't be used, or the outbox not emptied.
-    pub(super) trouble: Mutex<Option<Trouble>>,
+    pub(super) trouble: Mutex<Option<MoveTrouble>>,
     /// Copies on the outbox that can't be read; they block no others.
     pub(super) unreadable: Mutex<Vec<Unreadable>>,
     /// Notified when the keeper of the archive was looked up again.
@@ -223,25 +223,25 @@ impl DeadLetters {
 
 /// Why letters are not moved from the store to the archive.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum MoveTrouble {
     #[error(transparent)]
     Store(#[from] jobbers_common::engine::Error),
     #[error(transparent)]
     Archive(#[from] jobbers_archive::Error),
 }
 
-impl Trouble {
+impl MoveTrouble {
     /// Whether the archive refused a write because it is read-only.
     pub(super) const fn is_read_only_archive(&self) -> bool {
         matches!(self, Self::Archive(jobbers_archive::Error::ReadOnly(_)))
     }
 }
 
-impl From<Trouble> for Problem {
-    fn from(trouble: Trouble) -> Self {
+impl From<MoveTrouble> for Problem {
+    fn from(trouble: MoveTrouble) -> Self {
         match trouble {
-            Trouble::Store(error) => error.into(),
-            Trouble::Archive(error) => problem_of(&error),
+            MoveTrouble::Store(error) => error.into(),
+            MoveTrouble::Archive(error) => problem_of(&error),
         }
     }
 }

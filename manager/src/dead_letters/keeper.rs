@@ -20,7 +20,7 @@ use tokio::task::{self, JoinError, JoinSet};
 
 use super::{
     calls::blocking,
-    holding::{AuditLog, Before, DeadLetters, Keeper, KeeperContext, Note, REPORTED_FOR, TTL, Trouble, duty},
+    holding::{AuditLog, Before, DeadLetters, Keeper, KeeperContext, MoveTrouble, Note, REPORTED_FOR, TTL, duty},
     sender,
 };
 use crate::dead_letters::changes;
@@ -42,7 +42,7 @@ const KEEP_OPERATIONS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Keeps the archive until the manager stops, then gives the duty back.
 pub(crate) async fn run(context: Arc<dyn KeeperContext>, every: Duration) {
-    let mut rounds = Rounds::new(Arc::clone(&context));
+    let mut rounds = KeeperRounds::new(Arc::clone(&context));
     let keeping = async {
         loop {
             rounds.round().await;
@@ -63,7 +63,7 @@ pub(crate) async fn run(context: Arc<dyn KeeperContext>, every: Duration) {
     }
 }
 
-struct Rounds {
+struct KeeperRounds {
     context: Arc<dyn KeeperContext>,
     /// Operations that are being carried out, and which task does.
     sending: JoinSet<()>,
@@ -73,7 +73,7 @@ struct Rounds {
     pruned: Option<Instant>,
 }
 
-impl Rounds {
+impl KeeperRounds {
     fn new(context: Arc<dyn KeeperContext>) -> Self {
         Self { context, sending: JoinSet::new(), under_way: HashMap::new(), resting: HashMap::new(), pruned: None }
     }
@@ -96,12 +96,12 @@ impl Rounds {
         self.context.letters().found.notify_waiters();
     }
 
-    fn note_outcome(&self, outcome: Result<(), Trouble>) {
+    fn note_outcome(&self, outcome: Result<(), MoveTrouble>) {
         let letters = self.context.letters();
         let trouble = match outcome {
             Ok(()) => None,
             // The chores log a store that is down.
-            Err(Trouble::Store(error @ Error::Unavailable { .. })) => {
+            Err(MoveTrouble::Store(error @ Error::Unavailable { .. })) => {
                 tracing::debug!(%error, "the store does not let dead letters be kept");
                 return;
             }
@@ -115,7 +115,7 @@ impl Rounds {
         }
     }
 
-    async fn try_round(&mut self) -> Result<(), Trouble> {
+    async fn try_round(&mut self) -> Result<(), MoveTrouble> {
         let context = Arc::clone(&self.context);
         let letters = context.letters();
         let Some(archive) = open(letters).await? else {
@@ -152,7 +152,7 @@ impl Rounds {
     }
 
     /// Continues unfinished operations, whichever manager began them.
-    async fn resume(&mut self, archive: &Arc<Archive>) -> Result<(), Trouble> {
+    async fn resume(&mut self, archive: &Arc<Archive>) -> Result<(), MoveTrouble> {
         self.resting.retain(|_, since| since.elapsed() < REST);
         for operation in blocking(archive, Archive::running_operations).await? {
             let id = &operation.id;
@@ -167,7 +167,7 @@ impl Rounds {
         Ok(())
     }
 
-    async fn drain_outbox(&self, archive: &Arc<Archive>) -> Result<(), Trouble> {
+    async fn drain_outbox(&self, archive: &Arc<Archive>) -> Result<(), MoveTrouble> {
         let (mut after, mut unreadable) = (0, Vec::new());
         for _ in 0..CALLS_A_TICK {
             let Outbox { copies, unreadable: more, last } =
@@ -200,7 +200,7 @@ impl Rounds {
         *known = unreadable;
     }
 
-    async fn prune(&mut self, archive: &Arc<Archive>) -> Result<(), Trouble> {
+    async fn prune(&mut self, archive: &Arc<Archive>) -> Result<(), MoveTrouble> {
         if self.pruned.is_some_and(|at| at.elapsed() < PRUNE_EVERY) {
             return Ok(());
         }
@@ -228,8 +228,8 @@ impl Rounds {
     }
 }
 
-impl Rounds {
-    async fn prune_changes(&self, archive: &Arc<Archive>, now: Timestamp) -> Result<(), Trouble> {
+impl KeeperRounds {
+    async fn prune_changes(&self, archive: &Arc<Archive>, now: Timestamp) -> Result<(), MoveTrouble> {
         let AuditLog { retention, max_entries: keep } = self.context.letters().log;
         let past = retention.map(|age| now.before(age));
         let mut changes = 0;
@@ -247,7 +247,7 @@ impl Rounds {
     }
 }
 
-async fn put_changes(archive: Arc<Archive>, entries: Vec<AuditEntry>) -> Result<(), Trouble> {
+async fn put_changes(archive: Arc<Archive>, entries: Vec<AuditEntry>) -> Result<(), MoveTrouble> {
     blocking(&archive, move |archive| archive.put_changes(&entries)).await?;
     Ok(())
 }
@@ -259,7 +259,7 @@ async fn put_changes(archive: Arc<Archive>, entries: Vec<AuditEntry>) -> Result<
 /// readers.
 async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archive>>> {
     let known = letters.archive.lock().clone();
-    let refused = letters.trouble.lock().as_ref().is_some_and(Trouble::is_read_only_archive);
+    let refused = letters.trouble.lock().as_ref().is_some_and(MoveTrouble::is_read_only_archive);
     if let Some(archive) = known.as_ref().filter(|_| !refused) {
         return Ok(Some(Arc::clone(archive)));
     }

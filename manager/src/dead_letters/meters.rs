@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_archive::{Archive, Waiting};
+use jobbers_archive::{Archive, WaitingLetters};
 use jobbers_common::{
     engine::DeadTask,
     metrics::catalogue::{DEAD_LETTERS_DELETED, DEAD_LETTERS_RESUBMITTED},
@@ -70,7 +70,7 @@ impl LetterMeters {
         let waiting = blocking(archive, Archive::waiting).await?;
         let known = self.counted.lock().as_ref().map(|(_, _, letters)| letters.clone()).unwrap_or_default();
         let mut letters: Letters = known.into_keys().chain(configured).map(|queue| (queue, (0, now))).collect();
-        for Waiting { queue, name, count: dead, first_failed_at } in waiting {
+        for WaitingLetters { queue, name, count: dead, first_failed_at } in waiting {
             // From 0, so that the first resubmission appears as a step.
             self.resubmitted.add(0, &names(&queue, &name));
             let (count, first) = letters.entry(queue).or_insert((0, first_failed_at));

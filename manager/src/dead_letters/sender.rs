@@ -38,11 +38,11 @@ pub(super) async fn carry_out(context: &dyn KeeperContext, archive: &Arc<Archive
     let mut cancels = context.letters().cancels.subscribe();
     while context.letters().held().is_some() {
         let pause = match advance(context, archive, &id, order.as_ref()).await {
-            Ok(Progress::Done) => {
+            Ok(SendProgress::Done) => {
                 context.letters().ended.notify_waiters();
                 return;
             }
-            Ok(Progress::Sent(pause)) => pause,
+            Ok(SendProgress::Sent(pause)) => pause,
             Err(error) => {
                 tracing::warn!(operation = id, %error, "letters could not be sent again; trying on");
                 PAUSE
@@ -53,7 +53,7 @@ pub(super) async fn carry_out(context: &dyn KeeperContext, archive: &Arc<Archive
     }
 }
 
-enum Progress {
+enum SendProgress {
     /// Some were sent; the next ones after this time.
     Sent(Duration),
     Done,
@@ -64,28 +64,28 @@ async fn advance(
     archive: &Arc<Archive>,
     operation: &str,
     order: Option<&Order>,
-) -> anyhow::Result<Progress> {
+) -> anyhow::Result<SendProgress> {
     let id = operation.to_owned();
     if blocking(archive, move |archive| archive.is_cancelled(&id)).await? {
         let id = operation.to_owned();
         blocking(archive, move |archive| archive.free(&id)).await?;
         finish(context, archive, operation).await?;
         tracing::info!(operation, "an operation was cancelled; what it had not sent is dead as before");
-        return Ok(Progress::Done);
+        return Ok(SendProgress::Done);
     }
     // Only a cancel helps.
-    let Some(order) = order else { return Ok(Progress::Sent(PAUSE)) };
+    let Some(order) = order else { return Ok(SendProgress::Sent(PAUSE)) };
     let (limit, id) = (batch(order.rate), operation.to_owned());
     let pending = blocking(archive, move |archive| archive.pending(&id, limit)).await?;
     if pending.is_empty() {
         finish(context, archive, operation).await?;
         tracing::info!(operation, "sent dead letters again");
-        return Ok(Progress::Done);
+        return Ok(SendProgress::Done);
     }
     let settled = send(context, order, pending).await?;
     let (sent, id, now) = (settled.len(), operation.to_owned(), context.letters().engine.health().await?.now);
     blocking(archive, move |archive| archive.settle(&id, &settled, now)).await?;
-    Ok(Progress::Sent(order.rate.map_or(Duration::ZERO, |rate| order::pause(rate, sent))))
+    Ok(SendProgress::Sent(order.rate.map_or(Duration::ZERO, |rate| order::pause(rate, sent))))
 }
 
 /// As many as take a quarter of a second at this rate.

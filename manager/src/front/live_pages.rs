@@ -28,7 +28,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_process::server::memory::{Kind, Share};
+use jobbers_process::server::memory::{Kind, MemoryShare};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{app::App, listening::server::Caller};
@@ -54,14 +54,14 @@ pub(crate) async fn around(State(Live { app, pages }): State<Live>, request: Req
         return next.run(request).await;
     }
     let (parts, _) = request.into_parts();
-    match Listener::new(app, pages, parts.uri, parts.headers, parts.extensions) {
+    match PageListener::new(app, pages, parts.uri, parts.headers, parts.extensions) {
         Ok(listener) => Sse::new(listener.events()).into_response(),
         Err(problem) => problem.into_response(),
     }
 }
 
 /// A browser that listens to a page.
-struct Listener {
+struct PageListener {
     app: Arc<App>,
     pages: Router,
     page: Uri,
@@ -71,12 +71,12 @@ struct Listener {
     /// The page that was sent last, or that the browser has from before.
     seen: Option<u64>,
     /// What the event counts that is on its way.
-    sending: Option<Share>,
+    sending: Option<MemoryShare>,
     /// One of a limited number of places, and its part of the memory.
-    _place: (OwnedSemaphorePermit, Share),
+    _place: (OwnedSemaphorePermit, MemoryShare),
 }
 
-impl Listener {
+impl PageListener {
     fn new(
         app: Arc<App>,
         pages: Router,

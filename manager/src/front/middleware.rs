@@ -28,7 +28,7 @@ use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, name::KeyId, outcome::panic::words_of};
 use jobbers_process::server::{
-    answer::{Counted, SMALL_ANSWER},
+    answer::{CountedBody, SMALL_ANSWER},
     connections::{Busy, Delivery},
     memory::Kind,
 };
@@ -37,7 +37,7 @@ use tracing::Instrument;
 use crate::{
     app::{App, overloaded},
     audit::{AskedChange, AuditedOperations, Change},
-    doors::{Asked, Doors, KeysNeeded, Pass, is_page, named, sessions::OfPage},
+    doors::{AccessRequest, Admission, Doors, KeysNeeded, is_page, named, sessions::OfPage},
     front::known_parameters::KnownParameters,
     handlers::archive,
     leases::Undelivered,
@@ -77,12 +77,12 @@ impl Middleware {
         request: &mut Request,
         route: Option<&MatchedPath>,
         client: Option<ClientAddress>,
-    ) -> Result<Pass> {
+    ) -> Result<Admission> {
         counting.admit()?;
         self.guard.check(request)?;
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         let takes_sessions = request.extensions().get::<OfPage>().is_some() || archive::is_passed_on(headers, route);
-        let asked = Asked { method, headers, identity: request.extensions().get::<Identity>(), takes_sessions };
+        let asked = AccessRequest { method, headers, identity: request.extensions().get::<Identity>(), takes_sessions };
         let pass = self.doors.check(&self.app, asked, route.map(MatchedPath::as_str)).await;
         let pass = pass.map_err(|problem| self.app.failures.answer(problem, client, &self.app.meters))?;
         if let Some(route) = route {
@@ -103,7 +103,7 @@ impl Middleware {
     /// Answers a request that is let in.
     async fn answer(
         &self,
-        pass: Pass,
+        pass: Admission,
         request: Request,
         route: Option<&MatchedPath>,
         id: &HeaderValue,
@@ -121,7 +121,7 @@ impl Middleware {
     /// The same for a change, which is logged before and after.
     async fn answer_change(
         &self,
-        pass: Pass,
+        pass: Admission,
         asked: AskedChange,
         request: Request,
         route: Option<&str>,
@@ -179,7 +179,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     }
     let shown = client.map(|ClientAddress(address)| tracing::field::display(address));
     let span = tracing::debug_span!("request", id = ?id, client = shown, method = %request.method(), uri = %redact(&request.uri().to_string()));
-    let mut access = middleware.app.access_log.then(|| Access::of(&request, client));
+    let mut access = middleware.app.access_log.then(|| AccessLine::of(&request, client));
     let answer = pin!(async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
@@ -227,14 +227,14 @@ fn client_of(request: &Request, app: &App) -> Option<ClientAddress> {
 
 /// A line of the log about a request.
 #[derive(Debug)]
-struct Access {
+struct AccessLine {
     key: Option<KeyId>,
     client: Option<IpAddr>,
     method: Method,
     path: String,
 }
 
-impl Access {
+impl AccessLine {
     fn of(request: &Request, client: Option<ClientAddress>) -> Self {
         Self {
             key: None,
@@ -308,7 +308,7 @@ impl Counting {
             }
             ahead.add(size);
         }
-        response.map(|body| Body::new(Counted::new(body, ahead, connection, busy, delivery)))
+        response.map(|body| Body::new(CountedBody::new(body, ahead, connection, busy, delivery)))
     }
 }
 

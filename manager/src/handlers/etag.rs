@@ -26,7 +26,7 @@ fn tag_of(entry: &impl Serialize) -> String {
 
 /// What the `If-Match` header demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Condition {
+pub(crate) enum IfMatch {
     /// Nothing.
     None,
     /// That the entry exists.
@@ -35,7 +35,7 @@ pub(crate) enum Condition {
     Tagged(Vec<String>),
 }
 
-impl Condition {
+impl IfMatch {
     fn read(headers: &HeaderMap) -> Result<Self> {
         let mut tags = Vec::new();
         for value in headers.get_all(header::IF_MATCH) {
@@ -88,7 +88,7 @@ fn unreadable() -> Problem {
     Problem::new(Code::InvalidParameter, "If-Match holds * or entity tags in double quotes, as ETag gave them")
 }
 
-impl<S: Sync> FromRequestParts<S> for Condition {
+impl<S: Sync> FromRequestParts<S> for IfMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
@@ -100,32 +100,32 @@ impl<S: Sync> FromRequestParts<S> for Condition {
 mod tests {
     use super::*;
 
-    fn condition(text: &'static str) -> Result<Condition> {
-        Condition::read(&HeaderMap::from_iter([(header::IF_MATCH, HeaderValue::from_static(text))]))
+    fn condition(text: &'static str) -> Result<IfMatch> {
+        IfMatch::read(&HeaderMap::from_iter([(header::IF_MATCH, HeaderValue::from_static(text))]))
     }
 
     #[test]
     fn a_tag_stands_for_what_was_read() {
         let read = tag_of(&"read");
-        let tagged = Condition::Tagged(vec!["\"other\"".to_owned(), read]);
+        let tagged = IfMatch::Tagged(vec!["\"other\"".to_owned(), read]);
         assert_eq!(tagged.mode(Some(&"read")).unwrap(), PutMode::Unchanged("read"));
         assert_eq!(tagged.mode(Some(&"changed")).unwrap_err().code(), Code::Changed);
         assert_eq!(tagged.mode::<&str>(None).unwrap_err().code(), Code::Changed);
-        assert_eq!(Condition::Exists.mode(Some(&"any")).unwrap(), PutMode::Unchanged("any"));
-        assert_eq!(Condition::None.mode::<&str>(None).unwrap(), PutMode::Upsert);
-        assert_eq!(Condition::Exists.expected(Some(&"read")).unwrap(), Some("read"));
-        assert_eq!(Condition::Exists.expected::<&str>(None).unwrap_err().code(), Code::Changed);
-        assert_eq!(Condition::None.expected(Some(&"read")).unwrap(), None);
+        assert_eq!(IfMatch::Exists.mode(Some(&"any")).unwrap(), PutMode::Unchanged("any"));
+        assert_eq!(IfMatch::None.mode::<&str>(None).unwrap(), PutMode::Upsert);
+        assert_eq!(IfMatch::Exists.expected(Some(&"read")).unwrap(), Some("read"));
+        assert_eq!(IfMatch::Exists.expected::<&str>(None).unwrap_err().code(), Code::Changed);
+        assert_eq!(IfMatch::None.expected(Some(&"read")).unwrap(), None);
     }
 
     #[test]
     fn the_header_is_a_star_or_tags() {
-        assert_eq!(condition("*").unwrap(), Condition::Exists);
+        assert_eq!(condition("*").unwrap(), IfMatch::Exists);
         let tags = vec!["\"a\"".to_owned(), "\"b\"".to_owned()];
-        assert_eq!(condition("\"a\", \"b\"").unwrap(), Condition::Tagged(tags));
+        assert_eq!(condition("\"a\", \"b\"").unwrap(), IfMatch::Tagged(tags));
         for bad in ["a", "\"", "W/\"a\"", "\"a\",,"] {
             assert_eq!(condition(bad).unwrap_err().code(), Code::InvalidParameter, "{bad}");
         }
-        assert_eq!(Condition::read(&HeaderMap::new()).unwrap(), Condition::None);
+        assert_eq!(IfMatch::read(&HeaderMap::new()).unwrap(), IfMatch::None);
     }
 }

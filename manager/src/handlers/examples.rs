@@ -14,11 +14,11 @@ use utoipa::openapi::{
 };
 
 /// What each operation answers to its example, if that is JSON. A file that can't be read has none, which the test notices.
-static ANSWERS: LazyLock<BTreeMap<String, Answer>> =
+static ANSWERS: LazyLock<BTreeMap<String, ExampleAnswer>> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples/answers.json")).unwrap_or_default());
 
 #[derive(Deserialize)]
-struct Answer {
+struct ExampleAnswer {
     status: u16,
     body: Value,
 }
@@ -129,7 +129,7 @@ fn add_to_operation(operation: &mut Operation) {
             }
         }
     }
-    if let Some(Answer { status, body }) = ANSWERS.get(&id)
+    if let Some(ExampleAnswer { status, body }) = ANSWERS.get(&id)
         && let Some(RefOr::T(response)) = operation.responses.responses.get_mut(&status.to_string())
         && let Some(RefOr::T(content)) = response.content.get_mut("application/json")
     {

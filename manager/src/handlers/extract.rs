@@ -14,7 +14,7 @@ use jobbers_api::{
     wire::json,
 };
 use jobbers_common::values::counted::{Counter, Refused};
-use jobbers_process::server::memory::{Kind, Share};
+use jobbers_process::server::memory::{Kind, MemoryShare};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
@@ -34,7 +34,7 @@ const SMALL_BODY: usize = 4 * 1024;
 pub(crate) struct JsonBytes {
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
-    share: Arc<Share>,
+    share: Arc<MemoryShare>,
 }
 
 impl JsonBytes {
@@ -205,14 +205,14 @@ pub(crate) async fn read_bounded(request: &Parts, body: Body, most: usize, app: 
     read_into(&share(request, app), request, body, most, app).await
 }
 
-async fn read_into(share: &Share, request: &Parts, body: Body, most: usize, app: &App) -> Result<Bytes, Problem> {
+async fn read_into(share: &MemoryShare, request: &Parts, body: Body, most: usize, app: &App) -> Result<Bytes, Problem> {
     check_length(&request.headers, most)?;
     let reading = tokio::time::timeout(app.body_timeout, read_pieces(body, most, share));
     reading.await.unwrap_or_else(|_| Err(too_slow(app.body_timeout)))
 }
 
 /// What the request counts until it is answered.
-fn share(request: &Parts, app: &App) -> Arc<Share> {
+fn share(request: &Parts, app: &App) -> Arc<MemoryShare> {
     match request.extensions.get::<Caller>() {
         Some(caller) => Arc::clone(&caller.share),
         None => Arc::new(app.memory.share()),
@@ -221,7 +221,7 @@ fn share(request: &Parts, app: &App) -> Arc<Share> {
 
 /// Reads a body with a counter that takes what its values need from `share`.
 fn counted<'a, T>(
-    share: &Share,
+    share: &MemoryShare,
     body: &'a [u8],
     read: impl FnOnce(&'a [u8], &Counter<'_>) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
@@ -238,7 +238,7 @@ const fn kind_of(bytes: usize) -> Kind {
 }
 
 /// Reads a body in pieces, and counts each before it waits for the next. A body in a single piece is not copied.
-async fn read_pieces(mut body: Body, limit: usize, share: &Share) -> Result<Bytes, Problem> {
+async fn read_pieces(mut body: Body, limit: usize, share: &MemoryShare) -> Result<Bytes, Problem> {
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
     while let Some(frame) = body.frame().await {
         let frame =

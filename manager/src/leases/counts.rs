@@ -17,7 +17,7 @@ use jobbers_common::{
             ATTEMPTS_FAILED, END_TO_END_LATENCY, EXECUTION_TIME, RETRY_DELAY, TASKS_DEAD_LETTERED, TASKS_PROCESSED,
             TASKS_RECOVERED, TASKS_RELEASED, TASKS_RETRIED, TASKS_SELECTED, TIME_IN_QUEUE,
         },
-        ends::Ends,
+        ends::EndCounters,
     },
     name::TaskId,
     task::{ClaimedTask, Fence, Task},
@@ -39,7 +39,7 @@ const MOST_ENDS: usize = 65_536;
 #[derive(Debug)]
 pub(crate) struct LeaseCounts {
     /// For the bound on names.
-    ends: Ends,
+    ends: EndCounters,
     selected: Counter<u64>,
     recovered: Counter<u64>,
     time_in_queue: Histogram<f64>,
@@ -51,12 +51,12 @@ pub(crate) struct LeaseCounts {
     dead_lettered: Counter<u64>,
     failed: Counter<u64>,
     released: Counter<u64>,
-    held: Mutex<Held>,
+    held: Mutex<CountedLeases>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    leases: HashMap<TaskId, Lease>,
+struct CountedLeases {
+    leases: HashMap<TaskId, CountedLease>,
     swept: usize,
     ended: HashSet<(TaskId, Fence)>,
     order: VecDeque<(TaskId, Fence)>,
@@ -64,7 +64,7 @@ struct Held {
 
 /// A lease of this manager.
 #[derive(Debug, Clone)]
-struct Lease {
+struct CountedLease {
     fence: Fence,
     names: [KeyValue; 2],
     version: KeyValue,
@@ -76,7 +76,7 @@ struct Lease {
 }
 
 /// What an end is counted with.
-struct End {
+struct CountedEnd {
     names: [KeyValue; 2],
     version: KeyValue,
     ran: Option<Duration>,
@@ -86,7 +86,7 @@ struct End {
 impl LeaseCounts {
     pub(crate) fn new(meter: &Meter) -> Self {
         Self {
-            ends: Ends::new(meter),
+            ends: EndCounters::new(meter),
             selected: TASKS_SELECTED.counter(meter),
             recovered: TASKS_RECOVERED.counter(meter),
             time_in_queue: TIME_IN_QUEUE.histogram(meter),
@@ -117,7 +117,7 @@ impl LeaseCounts {
             }
             let version = KeyValue::new("version", i64::from(task.version));
             let (age, until) = (task.started_at.since(task.submitted_at), ends_at(now, lease));
-            let leased = Lease { fence: task.fence, names, version, leased: now, age, until };
+            let leased = CountedLease { fence: task.fence, names, version, leased: now, age, until };
             self.held.lock().leases.insert(task.id.clone(), leased);
         }
         self.held.lock().sweep(now);
@@ -142,7 +142,7 @@ impl LeaseCounts {
                 continue;
             }
             let end = match lease {
-                Some(lease) => Some(End::of_lease(lease)),
+                Some(lease) => Some(CountedEnd::of_lease(lease)),
                 // A store that can't answer now costs a count and no task.
                 None => engine.get(&settlement.id).await.ok().flatten().map(|task| self.end_of_task(&task)),
             };
@@ -152,10 +152,10 @@ impl LeaseCounts {
         }
     }
 
-    fn end_of_task(&self, task: &Task) -> End {
+    fn end_of_task(&self, task: &Task) -> CountedEnd {
         let between =
             |from, to: Option<_>| to.zip(from).map(|(to, from)| jobbers_common::time::Timestamp::since(to, from));
-        End {
+        CountedEnd {
             names: self.ends.names_of(&task.queue, &task.name),
             version: KeyValue::new("version", i64::from(task.version)),
             ran: between(task.started_at, task.completed_at),
@@ -163,7 +163,7 @@ impl LeaseCounts {
         }
     }
 
-    fn count(&self, outcome: &Outcome, status: Status, end: &End) {
+    fn count(&self, outcome: &Outcome, status: Status, end: &CountedEnd) {
         let [queue, task] = &end.names;
         let and = |other: KeyValue| [queue.clone(), task.clone(), other];
         if matches!(outcome, Outcome::Released { .. } | Outcome::Unstarted { .. }) && !status.is_finished() {
@@ -194,16 +194,16 @@ impl LeaseCounts {
     }
 }
 
-impl End {
-    fn of_lease(lease: Lease) -> Self {
+impl CountedEnd {
+    fn of_lease(lease: CountedLease) -> Self {
         let ran = lease.leased.elapsed();
         Self { names: lease.names, version: lease.version, ran: Some(ran), lived: Some(lease.age + ran) }
     }
 }
 
-impl Held {
+impl CountedLeases {
     /// Takes a lease that ended. Also returns whether this end is the first of it.
-    fn end(&mut self, id: &TaskId, fence: Fence) -> (bool, Option<Lease>) {
+    fn end(&mut self, id: &TaskId, fence: Fence) -> (bool, Option<CountedLease>) {
         let key = (id.clone(), fence);
         if !self.ended.insert(key.clone()) {
             return (false, None);

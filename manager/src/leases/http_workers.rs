@@ -50,7 +50,7 @@ pub(crate) struct Claimant {
 
 /// A worker that was heard of.
 #[derive(Debug)]
-struct Known {
+struct HttpWorker {
     claimant: Claimant,
     /// Its tasks, and when their leases end by this process's clock.
     held: HashMap<TaskId, Instant>,
@@ -66,62 +66,62 @@ struct Known {
 pub(crate) struct HttpWorkers {
     engine: Arc<dyn Engine>,
     role: RoleName,
-    known: Mutex<HashMap<WorkerId, Known>>,
+    workers: Mutex<HashMap<WorkerId, HttpWorker>>,
 }
 
 impl HttpWorkers {
     pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
         #[expect(clippy::expect_used, reason = "four letters")]
         let role = RoleName::new(ROLE).expect("a legal name");
-        Self { engine, role, known: Mutex::default() }
+        Self { engine, role, workers: Mutex::default() }
     }
 
     /// Whether a worker claimed from these very queues when it was last heard of.
     pub(crate) fn claims_from(&self, worker: &WorkerId, queues: &[QueueName]) -> bool {
-        self.known.lock().get(worker).is_some_and(|known| known.claimant.queues == queues)
+        self.workers.lock().get(worker).is_some_and(|worker| worker.claimant.queues == queues)
     }
 
     /// A worker asks for tasks.
     pub(crate) fn asks(&self, worker: &WorkerId, claimant: Claimant) {
         let now = Instant::now();
-        let mut all = self.known.lock();
+        let mut all = self.workers.lock();
         if all.len() >= MANY_WORKERS && !all.contains_key(worker) {
-            all.retain(|_, known| known.heard_at + LISTED.1 > now || known.running(now) > 0);
+            all.retain(|_, worker| worker.heard_at + LISTED.1 > now || worker.running(now) > 0);
         }
-        let known = all.entry(worker.clone()).or_insert_with(|| Known::new(claimant.clone(), now));
-        let is_other = known.claimant.queues != claimant.queues || known.claimant.tasks != claimant.tasks;
-        known.registered = known.registered.filter(|_| !is_other);
-        known.slots = known.running(now) + claimant.limit;
-        (known.claimant, known.heard_at) = (claimant, now);
+        let worker = all.entry(worker.clone()).or_insert_with(|| HttpWorker::new(claimant.clone(), now));
+        let is_other = worker.claimant.queues != claimant.queues || worker.claimant.tasks != claimant.tasks;
+        worker.registered = worker.registered.filter(|_| !is_other);
+        worker.slots = worker.running(now) + claimant.limit;
+        (worker.claimant, worker.heard_at) = (claimant, now);
     }
 
     /// A worker was given tasks, or renewed their leases.
     pub(crate) fn holds<'a>(&self, worker: &WorkerId, tasks: impl IntoIterator<Item = &'a TaskId>, lease: Duration) {
         let now = Instant::now();
-        if let Some(known) = self.known.lock().get_mut(worker) {
-            known.held.retain(|_, ends| *ends > now);
+        if let Some(worker) = self.workers.lock().get_mut(worker) {
+            worker.held.retain(|_, ends| *ends > now);
             // A lease that no clock can name lasts for ever.
             let ends = now.checked_add(lease).unwrap_or(now + LISTED.1);
-            known.held.extend(tasks.into_iter().map(|id| (id.clone(), ends)));
-            known.heard_at = now;
+            worker.held.extend(tasks.into_iter().map(|id| (id.clone(), ends)));
+            worker.heard_at = now;
         }
     }
 
     /// A worker holds these no longer; `settled` of them counted.
     pub(crate) fn lets_go<'a>(&self, worker: &WorkerId, tasks: impl IntoIterator<Item = &'a TaskId>, settled: usize) {
-        if let Some(known) = self.known.lock().get_mut(worker) {
+        if let Some(worker) = self.workers.lock().get_mut(worker) {
             for id in tasks {
-                known.held.remove(id);
+                worker.held.remove(id);
             }
-            known.settled += settled as u64;
-            known.heard_at = Instant::now();
+            worker.settled += settled as u64;
+            worker.heard_at = Instant::now();
         }
     }
 
     /// A worker waits for tasks.
     pub(crate) fn waits(&self, worker: &WorkerId) {
-        if let Some(known) = self.known.lock().get_mut(worker) {
-            known.heard_at = Instant::now();
+        if let Some(worker) = self.workers.lock().get_mut(worker) {
+            worker.heard_at = Instant::now();
         }
     }
 
@@ -130,8 +130,10 @@ impl HttpWorkers {
     pub(crate) async fn register_due(&self, config: Option<&Config>) {
         let is_draining = |worker: &WorkerId| config.is_some_and(|config| config.draining.contains_key(worker));
         let due: Vec<(WorkerReport, Duration)> = {
-            let (now, mut all) = (Instant::now(), self.known.lock());
-            all.iter_mut().filter_map(|(id, known)| known.report_if_due(id, &self.role, is_draining(id), now)).collect()
+            let (now, mut all) = (Instant::now(), self.workers.lock());
+            all.iter_mut()
+                .filter_map(|(id, worker)| worker.report_if_due(id, &self.role, is_draining(id), now))
+                .collect()
         };
         stream::iter(due).for_each_concurrent(AT_ONCE, |(report, ttl)| self.register(report, ttl)).await;
     }
@@ -139,7 +141,8 @@ impl HttpWorkers {
     /// Registers a worker that has something new to report.
     pub(crate) async fn register_now(&self, worker: &WorkerId, draining: bool) {
         let now = Instant::now();
-        let due = self.known.lock().get_mut(worker).and_then(|it| it.report_if_due(worker, &self.role, draining, now));
+        let due =
+            self.workers.lock().get_mut(worker).and_then(|it| it.report_if_due(worker, &self.role, draining, now));
         if let Some((report, ttl)) = due {
             self.register(report, ttl).await;
         }
@@ -152,7 +155,7 @@ impl HttpWorkers {
     }
 }
 
-impl Known {
+impl HttpWorker {
     fn new(claimant: Claimant, now: Instant) -> Self {
         Self { claimant, held: HashMap::new(), settled: 0, slots: 0, heard_at: now, registered: None }
     }
@@ -254,7 +257,7 @@ mod tests {
         workers.register_due(None).await;
         assert!(engine.workers().await.unwrap().is_empty());
         workers.waits(&worker);
-        workers.known.lock().get_mut(&worker).unwrap().registered = None;
+        workers.workers.lock().get_mut(&worker).unwrap().registered = None;
         workers.register_due(None).await;
         assert_eq!(engine.workers().await.unwrap().len(), 1);
     }

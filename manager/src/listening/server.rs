@@ -21,7 +21,7 @@ use jobbers_process::{
     server::{
         self, Listener, Policy, Protocol,
         connections::ConnectionState,
-        memory::{ClientMemory, Share},
+        memory::{ClientMemory, MemoryShare},
     },
     shutdown::Shutdown,
 };
@@ -38,7 +38,7 @@ pub(crate) struct Caller {
     pub(crate) peer: Option<IpAddr>,
     pub(crate) connection: Arc<ConnectionState>,
     /// What the request counts until it is answered.
-    pub(crate) share: Arc<Share>,
+    pub(crate) share: Arc<MemoryShare>,
 }
 
 /// Serves until `shutdown`; returns when no connection is left.

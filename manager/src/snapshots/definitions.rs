@@ -14,11 +14,11 @@ const NODES_KEPT: usize = 20_000;
 
 /// The definitions in memory: a long run is looked at often, and its definition never changes.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions(Mutex<Vec<Kept>>);
+pub(crate) struct Definitions(Mutex<Vec<KeptDefinition>>);
 
 /// A definition, and of which run it is: an id may be used again once its run was deleted.
 #[derive(Debug)]
-struct Kept {
+struct KeptDefinition {
     id: WorkflowId,
     created_at: Timestamp,
     workflow: Arc<Workflow>,
@@ -41,6 +41,6 @@ impl Definitions {
             fits
         });
         let (id, created_at) = (run.id.clone(), run.created_at);
-        kept.insert(0, Kept { id, created_at, workflow: Arc::clone(workflow) });
+        kept.insert(0, KeptDefinition { id, created_at, workflow: Arc::clone(workflow) });
     }
 }

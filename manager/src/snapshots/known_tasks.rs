@@ -31,7 +31,7 @@ use crate::{
         long::{LongWork, is_long},
         ticker,
     },
-    submissions::parameter_schema::{Allowance, Check, ParameterSchema},
+    submissions::parameter_schema::{Allowance, ParameterSchema, SchemaCheck},
 };
 
 /// A snapshot of this age is read again before a submission gets a warning, because its worker may have started since.
@@ -97,11 +97,11 @@ pub(crate) struct KnownTasks {
     engine: Arc<dyn Engine>,
     snapshot: ArcSwapOption<Known>,
     /// Held while the workers are read, so that many who want to know at once ask once.
-    reading: tokio::sync::Mutex<Reading>,
+    reading: tokio::sync::Mutex<KnownReading>,
 }
 
 #[derive(Default)]
-struct Reading {
+struct KnownReading {
     catalogues: HashMap<CatalogueId, Arc<Vec<Arc<Described>>>>,
     /// When the snapshot was requested.
     asked: Option<Instant>,
@@ -186,7 +186,7 @@ impl KnownTasks {
     /// The snapshot if it was requested after `earliest`, else a new one.
     async fn asked_after(&self, earliest: Instant) -> Result<Arc<Known>> {
         let mut reading = self.reading.lock().await;
-        let Reading { catalogues, asked } = &mut *reading;
+        let KnownReading { catalogues, asked } = &mut *reading;
         // Another caller may have read them while this call waited.
         if let (Some(known), Some(asked)) = (self.current(), *asked)
             && asked > earliest
@@ -355,8 +355,8 @@ impl Described {
             detail: format!("{}@{} does not take this: it can't be read: {error}", self.spec.name, self.spec.version),
         })?;
         let misfits = match schema.check(&value, most_steps) {
-            Check::Misfits(misfits) => misfits,
-            Check::TooCostly => return Ok(true),
+            SchemaCheck::Misfits(misfits) => misfits,
+            SchemaCheck::TooCostly => return Ok(true),
         };
         let mut misfits = misfits.into_iter();
         let Some(first) = misfits.next() else { return Ok(false) };

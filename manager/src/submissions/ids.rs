@@ -7,9 +7,9 @@ use ulid::{Generator, Ulid};
 
 /// Gives ids out: monotonic ULIDs, so that those of one manager sort by their time and are close together in indexes.
 #[derive(Debug, Default)]
-pub(crate) struct Ids(Mutex<Generator>);
+pub(crate) struct IdGenerator(Mutex<Generator>);
 
-impl Ids {
+impl IdGenerator {
     pub(crate) fn next(&self) -> TaskId {
         let mut generator = self.0.lock();
         let ulid = generator.generate().unwrap_or_else(|overflow| overflow.commit_overflow_increment());
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn ids_grow() {
-        let ids = Ids::default();
+        let ids = IdGenerator::default();
         let given: Vec<TaskId> = (0..1_000).map(|_| ids.next()).collect();
         assert!(given.windows(2).all(|pair| pair[0] < pair[1]));
     }

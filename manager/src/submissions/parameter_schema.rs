@@ -10,7 +10,7 @@ use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, V
 use serde_json::{Value, json};
 
 use self::{
-    bounds::Size,
+    bounds::SchemaSize,
     cost::{Anchors, TooCostly},
     innermost::collect,
 };
@@ -40,12 +40,12 @@ pub(crate) struct ParameterSchema {
     /// What was compiled: for its descriptions, and to count the work of a check.
     source: Value,
     anchors: Anchors,
-    size: Size,
+    size: SchemaSize,
 }
 
 /// What a check found.
 #[derive(Debug)]
-pub(crate) enum Check {
+pub(crate) enum SchemaCheck {
     /// The first places where the value does not fit; none if it does.
     Misfits(Vec<Misfit>),
     /// Nothing: it would take more steps than are allowed.
@@ -79,7 +79,7 @@ impl ParameterSchema {
     /// in a sentence that begins with its place.
     pub(crate) fn compile_rest(schema: &Value, allowance: &mut Allowance) -> (Option<Self>, Vec<String>) {
         let nothing = |why: String| format!("nothing is checked: {why}");
-        let size = match Size::of(schema) {
+        let size = match SchemaSize::of(schema) {
             Ok(size) => size,
             Err(why) => return (None, vec![nothing(why)]),
         };
@@ -114,20 +114,21 @@ impl ParameterSchema {
     /// Whether values of all kinds fit.
     pub(crate) fn takes_anything(&self) -> bool {
         let kinds = [json!(null), json!(true), json!(0.5), json!(""), json!([null]), json!({"a": null})];
-        let fits = |value| matches!(self.check(value, Self::MAX_STEPS), Check::Misfits(misfits) if misfits.is_empty());
+        let fits =
+            |value| matches!(self.check(value, Self::MAX_STEPS), SchemaCheck::Misfits(misfits) if misfits.is_empty());
         kinds.iter().all(fits)
     }
 
     /// Checks a value, if that takes no more than so many steps.
-    pub(crate) fn check(&self, value: &Value, most_steps: u64) -> Check {
+    pub(crate) fn check(&self, value: &Value, most_steps: u64) -> SchemaCheck {
         if let Err(TooCostly) = cost::steps(&self.source, &self.anchors, &self.size, value, most_steps) {
-            return Check::TooCostly;
+            return SchemaCheck::TooCostly;
         }
-        let Err(error) = self.schemas.validate(value, self.index) else { return Check::Misfits(Vec::new()) };
+        let Err(error) = self.schemas.validate(value, self.index) else { return SchemaCheck::Misfits(Vec::new()) };
         let mut misfits = Vec::new();
         collect(&error, &mut misfits);
         let shown = misfits.into_iter().take(MOST_MISFITS);
-        Check::Misfits(
+        SchemaCheck::Misfits(
             shown
                 .map(|error| Misfit { pointer: error.instance_location.to_string(), problem: self.problem(error) })
                 .collect(),
@@ -177,8 +178,8 @@ mod tests {
 
     fn misfits_by(schema: &ParameterSchema, value: &Value) -> Vec<Misfit> {
         match schema.check(value, ParameterSchema::MAX_STEPS) {
-            Check::Misfits(misfits) => misfits,
-            Check::TooCostly => panic!("too costly: {value}"),
+            SchemaCheck::Misfits(misfits) => misfits,
+            SchemaCheck::TooCostly => panic!("too costly: {value}"),
         }
     }
 
@@ -388,7 +389,7 @@ mod tests {
             assert!(!misfits_by(&schema, &nested(5, json!(1))).is_empty());
             for innermost in [json!({}), json!(1)] {
                 let found = schema.check(&nested(60, innermost), ParameterSchema::MAX_STEPS);
-                assert!(matches!(found, Check::TooCostly), "{keyword}: {found:?}");
+                assert!(matches!(found, SchemaCheck::TooCostly), "{keyword}: {found:?}");
             }
         }
     }
@@ -400,7 +401,7 @@ mod tests {
             .chain([("d60".to_owned(), json!({"type": "object"}))])
             .collect();
         let schema = compiled(&json!({"$ref": "#/$defs/d0", "$defs": ways}));
-        assert!(matches!(schema.check(&json!(1), ParameterSchema::MAX_STEPS), Check::TooCostly));
+        assert!(matches!(schema.check(&json!(1), ParameterSchema::MAX_STEPS), SchemaCheck::TooCostly));
     }
 
     #[test]
@@ -411,7 +412,7 @@ mod tests {
             .chain([("d2000".to_owned(), json!(true))])
             .collect();
         for schema in [circle, json!({"$ref": "#/$defs/d0", "$defs": chain})] {
-            assert!(matches!(compiled(&schema).check(&json!(1), ParameterSchema::MAX_STEPS), Check::TooCostly));
+            assert!(matches!(compiled(&schema).check(&json!(1), ParameterSchema::MAX_STEPS), SchemaCheck::TooCostly));
         }
     }
 

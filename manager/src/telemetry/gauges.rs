@@ -33,14 +33,14 @@ use parking_lot::Mutex;
 
 use self::{
     boards::BoardReading,
-    part::Part,
+    latest::LatestLook,
     queues::{QueueReading, queue_of},
     workflows::WorkflowReading,
 };
 use crate::snapshots::{known_tasks::KnownTasks, live_config::LiveConfig};
 
 mod boards;
-mod part;
+mod latest;
 mod queues;
 mod workflows;
 
@@ -222,7 +222,7 @@ fn of_certificate(app: &Weak<dyn Observed>, meter: &Meter) {
     );
 }
 
-fn of_workers(app: &Weak<dyn Observed>, whole: &Part<Reading>, meter: &Meter) {
+fn of_workers(app: &Weak<dyn Observed>, whole: &LatestLook<Reading>, meter: &Meter) {
     WORKERS_DRAIN_AGE.gauge(
         meter,
         whole.observer(|reading, gauge| {
@@ -277,9 +277,9 @@ fn with(
 }
 
 /// Where the readings of one kind are, which `of` finds in a whole one.
-fn part<T: 'static>(app: &Weak<dyn Observed>, of: fn(&Reading) -> &T) -> Part<T> {
+fn part<T: 'static>(app: &Weak<dyn Observed>, of: fn(&Reading) -> &T) -> LatestLook<T> {
     let app = Weak::clone(app);
-    Part::new(move |look| {
+    LatestLook::new(move |look| {
         if let Some(reading) = app.upgrade().and_then(|app| app.gauges().look()) {
             look(of(&reading));
         }

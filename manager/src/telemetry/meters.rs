@@ -24,7 +24,7 @@ use jobbers_common::{
             KEYS_REFUSED, PAYLOAD_SIZE, SCHEDULE_DELAY, SCHEDULE_SLOTS, SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE,
             TASKS_SUBMITTED,
         },
-        ends::Ends,
+        ends::EndCounters,
     },
     name::{QueueName, TaskName},
     task::NewTask,
@@ -51,14 +51,14 @@ pub(crate) struct Meters {
     requests_active: UpDownCounter<i64>,
     chore_duration: Histogram<f64>,
     chore_tasks: Counter<u64>,
-    ends: Ends,
+    ends: EndCounters,
     slots: Counter<u64>,
     slot_delay: Histogram<f64>,
     changes: Counter<u64>,
     unlogged: Counter<u64>,
     pub(crate) workflows: WorkflowMeters,
     flows: Mutex<Flows>,
-    others: OnceLock<Arc<Flow>>,
+    others: OnceLock<Arc<TaskFlow>>,
     /// The durations of requests by route; then by method and status. A manager has few of either.
     durations: ArcSwap<HashMap<String, Vec<Timed>>>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Meters {
 /// By queue and task, and how many there are.
 #[derive(Debug, Default)]
 struct Flows {
-    by_queue: HashMap<QueueName, HashMap<TaskName, Arc<Flow>>>,
+    by_queue: HashMap<QueueName, HashMap<TaskName, Arc<TaskFlow>>>,
     count: usize,
 }
 
@@ -80,7 +80,7 @@ struct Timed {
 
 /// What is measured of one task in one queue, with the attributes looked up once.
 #[derive(Debug)]
-struct Flow {
+struct TaskFlow {
     attributes: [KeyValue; 2],
     /// By outcome, as [`outcome`] numbers them; each from when it is first met.
     submitted: [OnceLock<BoundCounter<u64>>; OUTCOMES.len()],
@@ -146,7 +146,7 @@ impl Meters {
             requests_active: HTTP_REQUESTS_ACTIVE.up_down(meter),
             chore_duration: CHORE_DURATION.histogram(meter),
             chore_tasks: CHORE_TASKS.counter(meter),
-            ends: Ends::new(meter),
+            ends: EndCounters::new(meter),
             slots,
             slot_delay: SCHEDULE_DELAY.histogram(meter),
             changes: AUDIT_CHANGES.counter(meter),
@@ -179,7 +179,7 @@ impl Meters {
     }
 
     /// Clients make up names; past the bound they are all one.
-    fn flow(&self, queue: &QueueName, task: &TaskName) -> Arc<Flow> {
+    fn flow(&self, queue: &QueueName, task: &TaskName) -> Arc<TaskFlow> {
         let mut flows = self.flows.lock();
         if let Some(flow) = flows.by_queue.get(queue).and_then(|tasks| tasks.get(task)) {
             return Arc::clone(flow);
@@ -194,13 +194,13 @@ impl Meters {
         Arc::clone(self.others.get_or_init(|| Arc::new(self.bind(OTHER, OTHER))))
     }
 
-    fn bind(&self, queue: &str, task: &str) -> Flow {
+    fn bind(&self, queue: &str, task: &str) -> TaskFlow {
         let attributes = [KeyValue::new("queue", queue.to_owned()), KeyValue::new("task", task.to_owned())];
         let payload_size = self.payload_size.bind(&attributes[..1]);
-        Flow { attributes, submitted: Default::default(), begun: AtomicU32::new(NONE_BEGUN), payload_size }
+        TaskFlow { attributes, submitted: Default::default(), begun: AtomicU32::new(NONE_BEGUN), payload_size }
     }
 
-    fn submitted_to<'a>(&self, flow: &'a Flow, how: SubmittedHow) -> &'a BoundCounter<u64> {
+    fn submitted_to<'a>(&self, flow: &'a TaskFlow, how: SubmittedHow) -> &'a BoundCounter<u64> {
         let outcome = outcome(how);
         flow.submitted[outcome].get_or_init(|| {
             let [queue, task] = flow.attributes.clone();

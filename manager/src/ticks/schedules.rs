@@ -46,8 +46,8 @@ async fn fire_due(app: &App) -> Result<Option<Duration>> {
 async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result<()> {
     if let Some(slot) = stored.entry.state.buffered {
         match fire_slot(app, stored, slot, now).await? {
-            Step::Next(next) => stored = *next,
-            Step::Later | Step::Changed => return Ok(()),
+            SlotOutcome::Next(next) => stored = *next,
+            SlotOutcome::Later | SlotOutcome::Changed => return Ok(()),
         }
     }
     let plan = stored.entry.plan(now).map_err(|error| Error::Corrupt(format!("a schedule: {error}")))?;
@@ -66,19 +66,19 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
     let mut missed = plan.missed;
     for slot in plan.slots {
         let step = fire_slot(app, stored, slot, now).await?;
-        if !matches!(step, Step::Changed) {
+        if !matches!(step, SlotOutcome::Changed) {
             count_missed(app, &name, std::mem::take(&mut missed));
         }
         match step {
-            Step::Next(next) => stored = *next,
-            Step::Later | Step::Changed => return Ok(()),
+            SlotOutcome::Next(next) => stored = *next,
+            SlotOutcome::Later | SlotOutcome::Changed => return Ok(()),
         }
     }
     Ok(())
 }
 
 /// The outcome of one slot.
-enum Step {
+enum SlotOutcome {
     /// It is handled: the schedule's new state.
     Next(Box<StoredSchedule>),
     /// It was refused and is tried again later.
@@ -103,7 +103,7 @@ async fn note(app: &App, revision: u64, entry: ScheduleEntry) -> Result<Option<S
 }
 
 /// Fires one slot.
-async fn fire_slot(app: &App, stored: StoredSchedule, slot: Timestamp, now: Timestamp) -> Result<Step> {
+async fn fire_slot(app: &App, stored: StoredSchedule, slot: Timestamp, now: Timestamp) -> Result<SlotOutcome> {
     let StoredSchedule { entry, revision } = stored;
     let schedule = &entry.schedule;
     let previous = latest_run(app, &entry, now).await?;
@@ -123,13 +123,13 @@ async fn fire_slot(app: &App, stored: StoredSchedule, slot: Timestamp, now: Time
     match carry_out(app, fire).await {
         Ok(Fired::Done { revision, .. }) => {
             app.meters.slot_fired(now.since(slot));
-            Ok(Step::Next(Box::new(StoredSchedule { entry: fired, revision })))
+            Ok(SlotOutcome::Next(Box::new(StoredSchedule { entry: fired, revision })))
         }
         Ok(Fired::Held { revision }) => {
             app.meters.slots_skipped(held.state.skipped - entry.state.skipped);
-            Ok(Step::Next(Box::new(StoredSchedule { entry: held, revision })))
+            Ok(SlotOutcome::Next(Box::new(StoredSchedule { entry: held, revision })))
         }
-        Ok(Fired::Changed) => Ok(Step::Changed),
+        Ok(Fired::Changed) => Ok(SlotOutcome::Changed),
         Err(error) if is_trouble(&error) => Err(error),
         Err(error) => {
             refuse(app, revision, &entry, SlotRefusal { at: now, slot, reason: error.to_string() }, &error).await
@@ -189,7 +189,13 @@ async fn carry_out(app: &App, mut fire: Fire) -> Result<Fired> {
 }
 
 /// Notes that a slot was refused: given up, or retried if it may be accepted later.
-async fn refuse(app: &App, revision: u64, entry: &ScheduleEntry, refusal: SlotRefusal, error: &Error) -> Result<Step> {
+async fn refuse(
+    app: &App,
+    revision: u64,
+    entry: &ScheduleEntry,
+    refusal: SlotRefusal,
+    error: &Error,
+) -> Result<SlotOutcome> {
     let again_after = match error {
         Error::RateLimited { retry_after, .. } => Some(*retry_after),
         Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::ZERO),
@@ -198,12 +204,14 @@ async fn refuse(app: &App, revision: u64, entry: &ScheduleEntry, refusal: SlotRe
     if entry.state.refusal.as_ref().is_none_or(|before| before.slot != refusal.slot) {
         tracing::warn!(schedule = %entry.schedule.name, %error, again = again_after.is_some(), "a slot was refused");
     }
-    let Some(next) = note(app, revision, entry.refused(refusal, again_after)).await? else { return Ok(Step::Changed) };
+    let Some(next) = note(app, revision, entry.refused(refusal, again_after)).await? else {
+        return Ok(SlotOutcome::Changed);
+    };
     if again_after.is_some() {
-        return Ok(Step::Later);
+        return Ok(SlotOutcome::Later);
     }
     app.meters.slot_refused();
-    Ok(Step::Next(Box::new(next)))
+    Ok(SlotOutcome::Next(Box::new(next)))
 }
 
 /// What was started on request.

@@ -21,7 +21,7 @@ use crate::{
         frame::{Answered, Screen, action, button},
         words::{Tone, figure, line, number, shell, state, text, to, when, when_if},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 #[derive(Debug, Deserialize)]
@@ -142,12 +142,12 @@ pub(crate) async fn issue(screen: Screen, Form(new): Form<NewKey>) -> Answered {
     Ok(shown(&screen, &issued, "The key is created"))
 }
 
-fn invalid(error: &impl std::fmt::Display) -> Refusal {
+fn invalid(error: &impl std::fmt::Display) -> ApiRefusal {
     Problem::new(Code::InvalidRequest, error.to_string()).into()
 }
 
 /// Patterns, as they are typed into one field.
-fn patterns(typed: &str) -> Result<Vec<Pattern>, Refusal> {
+fn patterns(typed: &str) -> Result<Vec<Pattern>, ApiRefusal> {
     let words = typed.split([',', ' ']).filter(|word| !word.is_empty());
     words.map(|word| word.parse().map_err(|error| invalid(&error))).collect()
 }

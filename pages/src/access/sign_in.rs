@@ -24,7 +24,7 @@ use crate::{
         words::text,
     },
     session::{
-        ask::{Api, Form, Query, Refusal, pairs, read_form},
+        ask::{Api, ApiRefusal, Form, Query, pairs, read_form},
         token::{self, TOKEN, TOKEN_FIELD},
     },
 };
@@ -56,7 +56,7 @@ pub(crate) async fn around(request: Request, next: Next) -> Response {
 }
 
 /// A form that was sent, if it has the token of its session.
-async fn with_token(request: Request, token: &str) -> Result<Request, Refusal> {
+async fn with_token(request: Request, token: &str) -> Result<Request, ApiRefusal> {
     let (parts, body) = request.into_parts();
     let body = read_form(body).await?;
     if !pairs(&body)?.iter().any(|(name, value)| name == TOKEN_FIELD && value == token) {
@@ -115,7 +115,7 @@ pub(crate) async fn end(api: Api) -> Response {
     }
 }
 
-fn page(back: &Back, refusal: Option<&Refusal>) -> impl IntoResponse + use<> {
+fn page(back: &Back, refusal: Option<&ApiRefusal>) -> impl IntoResponse + use<> {
     let body = html! {
         h1 { "Sign in" }
         p { "The pages show and do what your access key may. " code { "jobbers keys create" } " makes one." }

@@ -10,7 +10,7 @@ use super::{
     frame::missing,
     words::{many, number, span},
 };
-use crate::session::ask::Refusal;
+use crate::session::ask::ApiRefusal;
 
 /// The width of a slot and of its bar, and the height of the picture, in units of the drawing.
 const SLOT: usize = 10;
@@ -18,7 +18,7 @@ const BAR: usize = 8;
 const HEIGHT: u64 = 100;
 
 /// A card for a part of a history. `over` names the time that it covers, such as "hour".
-pub(crate) fn card(id: &str, title: &str, over: &str, history: &Result<HistoryView, Refusal>) -> Markup {
+pub(crate) fn card(id: &str, title: &str, over: &str, history: &Result<HistoryView, ApiRefusal>) -> Markup {
     html! {
         section.card id=(id) data-live {
             h2 { (title) }

@@ -14,7 +14,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::words::{prose, text};
 use crate::session::{
-    ask::{Api, Refusal},
+    ask::{Api, ApiRefusal},
     ready::Ready,
     token,
 };
@@ -59,12 +59,12 @@ pub(crate) struct Screen {
 }
 
 /// What a page's handler answers.
-pub(crate) type Answered = Result<Response, Refusal>;
+pub(crate) type Answered = Result<Response, ApiRefusal>;
 
 impl FromRequestParts<Router> for Screen {
-    type Rejection = Refusal;
+    type Rejection = ApiRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, ApiRefusal> {
         let api = Api::from_request_parts(parts, service).await?;
         let ready: ReadyView = api.get("/health/ready").await?;
         Ok(Self { api, ready: ready.try_into()? })
@@ -160,7 +160,7 @@ pub(crate) fn whole(frame: &Frame<'_>, body: &Markup) -> impl IntoResponse + use
     (HEADERS, Html(page.into_string()))
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiRefusal {
     /// The page of what the API refused.
     fn into_response(self) -> Response {
         let Self { status, problem } = self;
@@ -190,7 +190,7 @@ fn sentence(title: &str) -> Markup {
 }
 
 /// A part of a page that could not be read, in its place: the rest of the page is shown.
-pub(crate) fn missing(refusal: &Refusal) -> Markup {
+pub(crate) fn missing(refusal: &ApiRefusal) -> Markup {
     html! {
         p.soft { "This can't be shown: " (text(&refusal.problem.detail)) "." }
     }

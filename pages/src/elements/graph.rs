@@ -26,12 +26,12 @@ const LETTERS: usize = 22;
 
 /// Where a node is, in columns and in boxes of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct GridCell {
     column: usize,
     row: usize,
 }
 
-impl Place {
+impl GridCell {
     const fn left(self) -> usize {
         EDGE + self.column * (WIDTH + ACROSS)
     }
@@ -42,10 +42,10 @@ impl Place {
 }
 
 /// The places of nodes, each of which comes after those that it waits for.
-fn places(nodes: &[NodeView]) -> Vec<Place> {
+fn cells(nodes: &[NodeView]) -> Vec<GridCell> {
     let by_name: HashMap<&str, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id.as_str(), at)).collect();
     let mut columns: Vec<Vec<usize>> = Vec::new();
-    let mut found = vec![Place { column: 0, row: 0 }; nodes.len()];
+    let mut found = vec![GridCell { column: 0, row: 0 }; nodes.len()];
     let waits_for = |node: &NodeView| -> Vec<usize> {
         node.depends_on.iter().filter_map(|edge| by_name.get(edge.id.as_str()).copied()).collect()
     };
@@ -76,41 +76,41 @@ fn places(nodes: &[NodeView]) -> Vec<Place> {
 
 /// The graph as a picture, whose boxes lead to the nodes' tasks.
 pub(crate) fn draw(nodes: &[NodeView]) -> Markup {
-    let places = places(nodes);
-    let at: HashMap<&str, Place> = nodes.iter().zip(&places).map(|(node, place)| (node.id.as_str(), *place)).collect();
-    let columns = places.iter().map(|place| place.column + 1).max().unwrap_or(0);
-    let rows = places.iter().map(|place| place.row + 1).max().unwrap_or(0);
+    let cells = cells(nodes);
+    let at: HashMap<&str, GridCell> = nodes.iter().zip(&cells).map(|(node, cell)| (node.id.as_str(), *cell)).collect();
+    let columns = cells.iter().map(|cell| cell.column + 1).max().unwrap_or(0);
+    let rows = cells.iter().map(|cell| cell.row + 1).max().unwrap_or(0);
     let (width, height) = (2 * EDGE + columns * (WIDTH + ACROSS), 2 * EDGE + rows * (HEIGHT + DOWN));
     html! {
         div.graph tabindex="0" role="group" aria-label="The graph of the workflow" {
             svg width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
-                @for (node, to) in nodes.iter().zip(&places) {
+                @for (node, to) in nodes.iter().zip(&cells) {
                     @for edge in &node.depends_on {
                         @if let Some(from) = at.get(edge.id.as_str()) {
                             path.dashed[edge.policy != DependencyPolicy::AbortSuccessors] d=(arrow(*from, *to)) {}
                         }
                     }
                 }
-                @for (node, place) in nodes.iter().zip(&places) { (drawn(node, *place)) }
+                @for (node, cell) in nodes.iter().zip(&cells) { (drawn(node, *cell)) }
             }
         }
     }
 }
 
 /// A line from the right of one box to the left of another, with a point.
-fn arrow(from: Place, to: Place) -> String {
+fn arrow(from: GridCell, to: GridCell) -> String {
     let (x1, y1) = (from.left() + WIDTH, from.top() + HEIGHT / 2);
     let (x2, y2) = (to.left(), to.top() + HEIGHT / 2);
     let bend = ACROSS / 2;
     format!("M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}m-6 -4l6 4l-6 4", x1 + bend, x2.saturating_sub(bend))
 }
 
-fn drawn(node: &NodeView, place: Place) -> Markup {
+fn drawn(node: &NodeView, cell: GridCell) -> Markup {
     let cut = |text: &str| match text.char_indices().nth(LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     };
-    let (x, y) = (place.left(), place.top());
+    let (x, y) = (cell.left(), cell.top());
     let word = if node.skipped { "not needed" } else { node.status.as_str() };
     html! {
         a href=(to("task", &[("id", node.task.as_str())])) {
@@ -154,10 +154,10 @@ mod tests {
     #[test]
     fn a_node_is_right_of_all_it_waits_for_and_no_two_share_a_place() {
         let nodes = [node("a", &[]), node("b", &[]), node("c", &["b"]), node("d", &["a"]), node("e", &["a", "c"])];
-        let found = places(&nodes);
-        assert_eq!(found.iter().map(|place| place.column).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
+        let found = cells(&nodes);
+        assert_eq!(found.iter().map(|cell| cell.column).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
         assert!(found[3].row < found[2].row, "d waits for the upper of the two: {found:?}");
-        let mut all: Vec<_> = found.iter().map(|place| (place.column, place.row)).collect();
+        let mut all: Vec<_> = found.iter().map(|cell| (cell.column, cell.row)).collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), nodes.len());

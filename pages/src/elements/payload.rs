@@ -19,7 +19,7 @@ use super::{
     frame::{action, button},
     words::{number, shell, text, to},
 };
-use crate::session::ask::{Api, Query, Refusal};
+use crate::session::ask::{Api, ApiRefusal, Query};
 
 /// How much of a payload a page shows.
 const SHOWN_BYTES: usize = 16 * 1024;
@@ -27,13 +27,13 @@ const SHOWN_BYTES: usize = 16 * 1024;
 /// Which of a task's payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Part {
+pub(crate) enum PayloadPart {
     Parameters,
     Checkpoint,
     Result,
 }
 
-impl Part {
+impl PayloadPart {
     const fn name(self) -> &'static str {
         match self {
             Self::Parameters => "Parameters",
@@ -63,7 +63,7 @@ pub(crate) enum Source {
 }
 
 /// A card with a payload; nothing if the task has none.
-pub(crate) fn card(task: &TaskView, source: Source, part: Part) -> Markup {
+pub(crate) fn card(task: &TaskView, source: Source, part: PayloadPart) -> Markup {
     let (Some(raw), content_type) = part.of(task) else { return html! {} };
     let raw = raw.get();
     let is_whole = raw.len() <= SHOWN_BYTES;
@@ -100,7 +100,7 @@ pub(crate) fn hidden(id: &str, command: &str) -> Markup {
 }
 
 /// Where a payload is downloaded.
-pub(crate) fn address(task: &TaskView, source: Source, part: Part) -> String {
+pub(crate) fn address(task: &TaskView, source: Source, part: PayloadPart) -> String {
     to("download", &Params { id: task.id.to_string(), source, part })
 }
 
@@ -108,11 +108,14 @@ pub(crate) fn address(task: &TaskView, source: Source, part: Part) -> String {
 pub(crate) struct Params {
     id: String,
     source: Source,
-    part: Part,
+    part: PayloadPart,
 }
 
 /// `GET /ui/download?id=&source=&part=`: the bytes of a payload, as a file.
-pub(crate) async fn download(api: Api, Query(Params { id, source, part }): Query<Params>) -> Result<Response, Refusal> {
+pub(crate) async fn download(
+    api: Api,
+    Query(Params { id, source, part }): Query<Params>,
+) -> Result<Response, ApiRefusal> {
     let task: TaskView = match source {
         Source::Task => api.get(&path(["tasks", &id])).await?,
         Source::Letter => api.get::<WholeLetterView>(&path(["dead-letter-queue", &id])).await?.task,

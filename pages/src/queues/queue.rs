@@ -20,7 +20,7 @@ use crate::{
         frame::{Answered, Screen, action, button, missing},
         words::{self, figure_of, line, many, number, seconds, shell, task, when},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
     tasks::task::reason_list,
 };
 
@@ -40,11 +40,12 @@ pub(crate) struct Params {
 /// `GET /ui/queue?name=`.
 pub(crate) async fn show(screen: Screen, Query(Params { name, did, n }): Query<Params>) -> Answered {
     let queue: QueueView = screen.api.get(&path(["queues", &name])).await?;
-    let why: Result<QueueExplainView, Refusal> = screen.api.get(&format!("{}/explain", path(["queues", &name]))).await;
-    let workers: Result<WorkerListView, Refusal> = screen.api.get("/workers").await;
+    let why: Result<QueueExplainView, ApiRefusal> =
+        screen.api.get(&format!("{}/explain", path(["queues", &name]))).await;
+    let workers: Result<WorkerListView, ApiRefusal> = screen.api.get("/workers").await;
     let of = |part: &str| format!("{}/history?{part}", path(["queues", &name]));
-    let minutes: Result<HistoryView, Refusal> = screen.api.get(&of("last=60")).await;
-    let hours: Result<HistoryView, Refusal> = screen.api.get(&of("by=hour")).await;
+    let minutes: Result<HistoryView, ApiRefusal> = screen.api.get(&of("last=60")).await;
+    let hours: Result<HistoryView, ApiRefusal> = screen.api.get(&of("by=hour")).await;
     let body = html! {
         @if let Some(did) = did { (did.note(&name, n)) }
         h1 { (name) " " span #standing data-live { (standing(&queue)) } }
@@ -76,7 +77,7 @@ fn figures(queue: &QueueView) -> Markup {
 }
 
 /// Why the queue does not move, in words.
-fn why_card(screen: &Screen, why: &Result<QueueExplainView, Refusal>) -> Markup {
+fn why_card(screen: &Screen, why: &Result<QueueExplainView, ApiRefusal>) -> Markup {
     let why = match why {
         Ok(why) => why,
         Err(refusal) => return missing(refusal),
@@ -137,7 +138,7 @@ fn settings(queue: &QueueView) -> Markup {
     }
 }
 
-fn served(name: &str, workers: &Result<WorkerListView, Refusal>) -> Markup {
+fn served(name: &str, workers: &Result<WorkerListView, ApiRefusal>) -> Markup {
     let workers = match workers {
         Ok(list) => &list.workers,
         Err(refusal) => return missing(refusal),
@@ -257,7 +258,7 @@ pub(crate) async fn change(
 }
 
 /// Deletes no more than was shown and typed.
-async fn purge(api: &Api, name: &str, shown: &str, typed: &str) -> Result<(Did, Option<u64>), Refusal> {
+async fn purge(api: &Api, name: &str, shown: &str, typed: &str) -> Result<(Did, Option<u64>), ApiRefusal> {
     let queue: QueueView = api.get(&path(["queues", name])).await?;
     let doomed = count(&queue, &PURGED);
     let is_meant = typed.trim() == shown && shown.parse::<u64>().is_ok_and(|shown| doomed <= shown);
@@ -268,18 +269,22 @@ async fn purge(api: &Api, name: &str, shown: &str, typed: &str) -> Result<(Did, 
     Ok((if more { Did::PurgedInPart } else { Did::Purged }, Some(removed)))
 }
 
-fn refused(detail: String) -> Refusal {
+fn refused(detail: String) -> ApiRefusal {
     Problem::new(Code::InvalidRequest, detail).into()
 }
 
 /// A number of a form, if there is one.
-fn read<T: std::str::FromStr>(field: &str, text: Option<String>) -> Result<Option<T>, Refusal> {
+fn read<T: std::str::FromStr>(field: &str, text: Option<String>) -> Result<Option<T>, ApiRefusal> {
     let read =
         |text: String| text.trim().parse().map_err(|_| refused(format!("{field}: {text:?} is no number of tasks")));
     text.map(read).transpose()
 }
 
-fn rate(queue: &QueueView, tasks: Option<String>, per: Option<String>) -> Result<Option<RateLimitSettings>, Refusal> {
+fn rate(
+    queue: &QueueView,
+    tasks: Option<String>,
+    per: Option<String>,
+) -> Result<Option<RateLimitSettings>, ApiRefusal> {
     let Some(tasks) = read("Tasks that start", tasks)? else { return Ok(None) };
     let per = per.unwrap_or_else(|| "1s".to_owned());
     let per = duration::parse(per.trim()).map_err(|error| refused(format!("every: {error}")))?;
@@ -289,7 +294,7 @@ fn rate(queue: &QueueView, tasks: Option<String>, per: Option<String>) -> Result
 }
 
 /// The settings of a queue, to be put back with changes.
-fn settings_of(queue: QueueView) -> Result<QueueRequest, Refusal> {
+fn settings_of(queue: QueueView) -> Result<QueueRequest, ApiRefusal> {
     let read = |text: &str| duration::parse(text).map_err(|error| refused(error.to_string()));
     Ok(QueueRequest {
         retention: RetentionRequest { age: Some(read(&queue.retention.age)?), count: Some(queue.retention.count) },

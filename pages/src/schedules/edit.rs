@@ -16,7 +16,7 @@ use crate::{
         frame::{action, button},
         words::shell,
     },
-    session::ask::{Api, Refusal},
+    session::ask::{Api, ApiRefusal},
 };
 
 /// What is done about a slot while the latest run is not over, by its names in the API.
@@ -62,7 +62,7 @@ pub(crate) fn form(one: &ScheduleView) -> Markup {
 }
 
 /// Replaces the settings, unless they have changed since they were read here.
-pub(crate) async fn edit(api: &Api, name: &str, edited: Edited) -> Result<(), Refusal> {
+pub(crate) async fn edit(api: &Api, name: &str, edited: Edited) -> Result<(), ApiRefusal> {
     let at = path(["schedules", name]);
     let (mut settings, tag) = api.get_tagged::<BTreeMap<String, Box<RawValue>>>(&at).await?;
     settings.retain(|field, _| SETTINGS.contains(&field.as_str()));

@@ -38,23 +38,23 @@ pub(crate) struct Api {
 
 /// Why the API did not do what a page asked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiRefusal {
     pub(crate) status: StatusCode,
     pub(crate) problem: Box<ProblemBody>,
 }
 
 /// An answer of the API.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiAnswer {
     pub(crate) etag: Option<HeaderValue>,
     cookie: Option<HeaderValue>,
     pub(crate) body: Bytes,
 }
 
 impl FromRequestParts<Router> for Api {
-    type Rejection = Refusal;
+    type Rejection = ApiRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, service: &Router) -> Result<Self, ApiRefusal> {
         let carried = CARRIED
             .iter()
             .flat_map(|name| parts.headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
@@ -68,7 +68,7 @@ impl FromRequestParts<Router> for Api {
 
 impl Api {
     /// Reads a document of the API.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refusal> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiRefusal> {
         self.send(Method::GET, path, None, None).await?.read()
     }
 
@@ -76,13 +76,13 @@ impl Api {
     pub(crate) async fn get_tagged<T: DeserializeOwned>(
         &self,
         path: &str,
-    ) -> Result<(T, Option<HeaderValue>), Refusal> {
+    ) -> Result<(T, Option<HeaderValue>), ApiRefusal> {
         let answer = self.send(Method::GET, path, None, None).await?;
         Ok((answer.read()?, answer.etag))
     }
 
     /// Sends a request without a body.
-    pub(crate) async fn call<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, Refusal> {
+    pub(crate) async fn call<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, ApiRefusal> {
         self.send(method, path, None, None).await?.read()
     }
 
@@ -92,7 +92,7 @@ impl Api {
         method: Method,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiRefusal> {
         self.send(method, path, Some(json_of(body)?), None).await?.read()
     }
 
@@ -102,7 +102,7 @@ impl Api {
         path: &str,
         body: &impl Serialize,
         tag: Option<HeaderValue>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiRefusal> {
         self.send(Method::PUT, path, Some(json_of(body)?), tag).await?.read()
     }
 
@@ -112,7 +112,7 @@ impl Api {
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-    ) -> Result<HeaderValue, Refusal> {
+    ) -> Result<HeaderValue, ApiRefusal> {
         let answer = self.send(method, path, body.map(json_of).transpose()?, None).await?;
         answer.read::<T>()?;
         answer.cookie.ok_or_else(|| defect("an answer of the API sets no cookie"))
@@ -124,7 +124,7 @@ impl Api {
         path: &str,
         json: Option<Vec<u8>>,
         tag: Option<HeaderValue>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<ApiAnswer, ApiRefusal> {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = method;
         *request.uri_mut() = path.parse().map_err(|error| defect(&format!("the path {path:?}: {error}")))?;
@@ -142,32 +142,32 @@ impl Api {
         let body = body.collect().await.map_err(|error| defect(&format!("an answer broke off: {error}")))?.to_bytes();
         if parts.status.is_success() {
             let header = |name| parts.headers.get(name).cloned();
-            return Ok(Answer { etag: header(header::ETAG), cookie: header(header::SET_COOKIE), body });
+            return Ok(ApiAnswer { etag: header(header::ETAG), cookie: header(header::SET_COOKIE), body });
         }
         let problem = serde_json::from_slice(&body).map_err(|error| defect(&format!("{}: {error}", parts.status)))?;
-        Err(Refusal { status: parts.status, problem })
+        Err(ApiRefusal { status: parts.status, problem })
     }
 }
 
-impl Answer {
-    fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+impl ApiAnswer {
+    fn read<T: DeserializeOwned>(&self) -> Result<T, ApiRefusal> {
         // What is gone has no document.
         let body = if self.body.is_empty() { b"null".as_slice() } else { &self.body };
         serde_json::from_slice(body).map_err(|error| defect(&format!("an answer of the API: {error}")))
     }
 }
 
-impl From<Problem> for Refusal {
+impl From<Problem> for ApiRefusal {
     fn from(problem: Problem) -> Self {
         Self { status: problem.code().status(), problem: Box::new(problem.into()) }
     }
 }
 
-fn json_of(body: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+fn json_of(body: &impl Serialize) -> Result<Vec<u8>, ApiRefusal> {
     serde_json::to_vec(body).map_err(|error| defect(&error.to_string()))
 }
 
-fn defect(what: &str) -> Refusal {
+fn defect(what: &str) -> ApiRefusal {
     Problem::new(Code::Internal, what).into()
 }
 
@@ -175,9 +175,9 @@ fn defect(what: &str) -> Refusal {
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Router> for Query<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Router) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, _: &Router) -> Result<Self, ApiRefusal> {
         read_pairs(parts.uri.query().unwrap_or_default().as_bytes()).map(Self)
     }
 }
@@ -186,22 +186,22 @@ impl<T: DeserializeOwned> FromRequestParts<Router> for Query<T> {
 pub(crate) struct Form<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Router> for Form<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiRefusal;
 
-    async fn from_request(request: Request, _: &Router) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, _: &Router) -> Result<Self, ApiRefusal> {
         let body = read_form(request.into_body()).await?;
         read_pairs(&body).map(Self)
     }
 }
 
 /// The bytes of a form, which are there: the manager reads them before a page does.
-pub(crate) async fn read_form(body: Body) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_form(body: Body) -> Result<Bytes, ApiRefusal> {
     Ok(body.collect().await.map_err(|error| defect(&error.to_string()))?.to_bytes())
 }
 
 /// The fields of a form or a query.
-pub(crate) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
-    let refused = |detail: String| Refusal::from(Problem::new(Code::InvalidParameter, detail));
+pub(crate) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, ApiRefusal> {
+    let refused = |detail: String| ApiRefusal::from(Problem::new(Code::InvalidParameter, detail));
     // Counted before they are read: two bytes may be a field.
     if text.iter().filter(|byte| **byte == b'&').count() >= MAX_FIELDS {
         return Err(refused(format!("a form has at most {MAX_FIELDS} fields")));
@@ -209,9 +209,9 @@ pub(crate) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     serde_html_form::from_bytes(text).map_err(|error| refused(error.to_string()))
 }
 
-fn read_pairs<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
+fn read_pairs<T: DeserializeOwned>(text: &[u8]) -> Result<T, ApiRefusal> {
     let refused =
-        |error: &dyn std::fmt::Display| Refusal::from(Problem::new(Code::InvalidParameter, error.to_string()));
+        |error: &dyn std::fmt::Display| ApiRefusal::from(Problem::new(Code::InvalidParameter, error.to_string()));
     let is_said = |(name, value): &(String, String)| !value.trim().is_empty() && name != TOKEN_FIELD;
     let said: Vec<(String, String)> = pairs(text)?.into_iter().filter(is_said).collect();
     let said = serde_html_form::to_string(said).map_err(|error| refused(&error))?;

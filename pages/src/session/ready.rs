@@ -6,7 +6,7 @@ use jobbers_api::{
     worker::ReadyView,
 };
 
-use super::ask::Refusal;
+use super::ask::ApiRefusal;
 
 /// `GET /health/ready`, as a client that is signed in gets it.
 #[derive(Debug)]
@@ -46,9 +46,9 @@ impl Ready {
 }
 
 impl TryFrom<ReadyView> for Ready {
-    type Error = Refusal;
+    type Error = ApiRefusal;
 
-    fn try_from(view: ReadyView) -> Result<Self, Refusal> {
+    fn try_from(view: ReadyView) -> Result<Self, ApiRefusal> {
         let sign_in = "the pages show what your access key may see: sign in with it at /sign-in";
         Self::whole(view).ok_or_else(|| Problem::new(Code::KeyRequired, sign_in).into())
     }

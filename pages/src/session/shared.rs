@@ -38,12 +38,12 @@ const MOST: usize = 64;
 
 /// What a page depends on: its address, and the headers that say who asks and how.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Asked {
+struct PageKey {
     address: String,
     caller: [Option<HeaderValue>; 5],
 }
 
-impl Asked {
+impl PageKey {
     fn of(request: &Request) -> Self {
         let proto = HeaderName::from_static("x-forwarded-proto");
         let names = [header::HOST, header::AUTHORIZATION, header::COOKIE, FORM_TOKEN, proto];
@@ -78,29 +78,29 @@ type Last = Arc<AsyncMutex<Option<Made>>>;
 
 /// The pages that were made last.
 #[derive(Debug, Default)]
-pub(crate) struct Shared(Mutex<HashMap<Asked, Last>>);
+pub(crate) struct SharedPages(Mutex<HashMap<PageKey, Last>>);
 
-impl Shared {
+impl SharedPages {
     /// The last page of one who asks; `None` when as many are kept as may be.
-    fn last(&self, asked: Asked) -> Option<Last> {
+    fn last(&self, key: PageKey) -> Option<Last> {
         let mut pages = self.0.lock();
-        if !pages.contains_key(&asked) {
+        if !pages.contains_key(&key) {
             // One that is being made is locked.
             pages.retain(|_, page| page.try_lock().map_or(true, |made| made.as_ref().is_some_and(Made::is_fresh)));
             if pages.len() >= MOST {
                 return None;
             }
         }
-        Some(Arc::clone(pages.entry(asked).or_default()))
+        Some(Arc::clone(pages.entry(key).or_default()))
     }
 }
 
 /// Answers what an open page asks for to keep itself current.
-pub(crate) async fn around(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+pub(crate) async fn around(State(shared): State<Arc<SharedPages>>, request: Request, next: Next) -> Response {
     if request.method() != Method::GET || !request.headers().contains_key(LIVE) {
         return next.run(request).await;
     }
-    let Some(last) = shared.last(Asked::of(&request)) else { return next.run(request).await };
+    let Some(last) = shared.last(PageKey::of(&request)) else { return next.run(request).await };
     let mut last = last.lock().await;
     if let Some(made) = last.as_ref().filter(|made| made.is_fresh()) {
         return made.clone().into_response();
@@ -142,7 +142,8 @@ mod tests {
     async fn open_pages_of_one_caller_share_a_reading() {
         let readings = Arc::new(AtomicU32::new(0));
         let read = async move || (readings.fetch_add(1, Ordering::SeqCst) + 1).to_string();
-        let site = Router::new().route("/page", get(read)).layer(from_fn_with_state(Arc::<Shared>::default(), around));
+        let site =
+            Router::new().route("/page", get(read)).layer(from_fn_with_state(Arc::<SharedPages>::default(), around));
         let live = [("jobbers-live", "1"), ("cookie", "a")];
         let (first, second) = tokio::join!(ask(&site, "/page", &live), ask(&site, "/page", &live));
         assert_eq!((first.as_str(), second.as_str()), ("1", "1"), "the second waits for the first");
@@ -158,7 +159,7 @@ mod tests {
             let is_long = query.0.as_deref() == Some("long");
             "x".repeat(if is_long { 2 * 1024 * 1024 } else { 1_000 })
         };
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedPages>::default();
         let site = Router::new().route("/page", get(page)).layer(from_fn_with_state(Arc::clone(&shared), around));
         let live = ("jobbers-live", "1");
         assert_eq!(ask(&site, "/page?long", &[live]).await.len(), 2 * 1024 * 1024);

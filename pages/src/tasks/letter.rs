@@ -16,10 +16,10 @@ use crate::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
-        payload::{self, Part, Source},
+        payload::{self, PayloadPart, Source},
         words::{Tone, line, number, queue, shell, state, status, task, to, when},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many failures of a task, and tasks of an operation, are shown.
@@ -35,7 +35,7 @@ pub(crate) struct Params {
 /// `GET /ui/letter?id=`.
 pub(crate) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Params>) -> Answered {
     let letter: WholeLetterView = screen.api.get(&path(["dead-letter-queue", &id])).await?;
-    let history: Result<HistoryView, Refusal> =
+    let history: Result<HistoryView, ApiRefusal> =
         screen.api.get(&format!("{}/history", path(["dead-letter-queue", &id]))).await;
     let history = history.map(|history| history.failures);
     let note = did.map(|did| did.note(&id, n));
@@ -46,7 +46,7 @@ pub(crate) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Par
 fn page(
     screen: &Screen,
     WholeLetterView { entry, task: whole }: &WholeLetterView,
-    history: &Result<Vec<AttemptView>, Refusal>,
+    history: &Result<Vec<AttemptView>, ApiRefusal>,
     note: Option<&Markup>,
     reveals: bool,
 ) -> Response {
@@ -65,13 +65,13 @@ fn page(
         @if entry.state == LetterState::Dead || entry.state == LetterState::Superseded { (actions(id)) }
         section.card { h2 { "Every failure" } (failures(screen, history, entry.sensitive)) }
         @if entry.sensitive && !reveals { (payload::hidden(id, "dlq show")) }
-        (payload::card(whole, Source::Letter, Part::Parameters))
-        (payload::card(whole, Source::Letter, Part::Checkpoint))
+        (payload::card(whole, Source::Letter, PayloadPart::Parameters))
+        (payload::card(whole, Source::Letter, PayloadPart::Checkpoint))
     };
     screen.page("Dead letters", id, &body)
 }
 
-fn failures(screen: &Screen, history: &Result<Vec<AttemptView>, Refusal>, is_sensitive: bool) -> Markup {
+fn failures(screen: &Screen, history: &Result<Vec<AttemptView>, ApiRefusal>, is_sensitive: bool) -> Markup {
     let failures = match history {
         Ok(failures) => failures,
         Err(refusal) => return missing(refusal),

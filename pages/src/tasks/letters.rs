@@ -18,7 +18,7 @@ use crate::{
         frame::{Answered, Screen, action, button, missing},
         words::{Tone, line, many, number, queue, said, shell, state, text, to, when},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many letters are on a page, and how many causes.
@@ -76,8 +76,8 @@ impl Search {
     }
 
     /// The letters it means, in a body of the API.
-    fn selection<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Refusal> {
-        let refused = |detail: String| Refusal::from(Problem::new(Code::InvalidParameter, detail));
+    fn selection<T: for<'de> Deserialize<'de>>(&self) -> Result<T, ApiRefusal> {
+        let refused = |detail: String| ApiRefusal::from(Problem::new(Code::InvalidParameter, detail));
         let version = self
             .version
             .as_deref()
@@ -106,7 +106,8 @@ pub(crate) async fn show(
     let asked = serde_html_form::to_string(&search).unwrap_or_default();
     let at = cursor.as_deref().map(|cursor| to("", &[("cursor", cursor)]).replacen('?', "&", 1)).unwrap_or_default();
     let page: LetterPageView = screen.api.get(&format!("/dead-letter-queue?limit={ROWS}&{asked}{at}")).await?;
-    let operations: Result<OperationPageView, Refusal> = screen.api.get("/dead-letter-queue/operations?limit=5").await;
+    let operations: Result<OperationPageView, ApiRefusal> =
+        screen.api.get("/dead-letter-queue/operations?limit=5").await;
     let body = html! {
         @if let Some(did) = did { (did.note("", n)) }
         h1 { "Dead letters " small { (number(stats.total)) } }
@@ -209,7 +210,7 @@ fn more(search: &Search, cursor: Option<&str>, next: Option<&str>) -> Markup {
     }
 }
 
-fn operation_table(screen: &Screen, operations: &Result<OperationPageView, Refusal>) -> Markup {
+fn operation_table(screen: &Screen, operations: &Result<OperationPageView, ApiRefusal>) -> Markup {
     let operations = match operations {
         Ok(page) => &page.operations,
         Err(refusal) => return missing(refusal),
@@ -283,7 +284,7 @@ pub(crate) enum Change {
 
 /// `POST /ui/letters`.
 pub(crate) async fn change(Query(search): Query<Search>, api: Api, Form(change): Form<Change>) -> Answered {
-    let refused = |detail: String| Refusal::from(Problem::new(Code::InvalidRequest, detail));
+    let refused = |detail: String| ApiRefusal::from(Problem::new(Code::InvalidRequest, detail));
     match change {
         Change::Resubmit { rate, to_queue, parameters, keep_attempts } => {
             let request = ResubmitRequest {

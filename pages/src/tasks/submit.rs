@@ -21,16 +21,16 @@ use serde_json::value::RawValue;
 
 use self::{
     form::Filled,
-    input::{Fields, Unreadable},
+    input::{Fields, UnreadableParameter},
 };
 use crate::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, page_without_store},
-        payload::{self, Part, Source},
+        payload::{self, PayloadPart, Source},
         words::{line, number, shell, task as task_link, text, to},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 mod form;
@@ -53,7 +53,7 @@ fn find<'a>(registry: &'a RegistryView, name: &str, version: Option<u32>) -> Opt
 }
 
 /// What live workers can run; nothing for a key that may submit tasks, and not look at workers.
-async fn known_tasks(api: &Api) -> Result<RegistryView, Refusal> {
+async fn known_tasks(api: &Api) -> Result<RegistryView, ApiRefusal> {
     match api.get("/tasks/registry").await {
         Err(refusal) if refusal.status == StatusCode::FORBIDDEN => Ok(RegistryView { tasks: Vec::new() }),
         answer => answer,
@@ -107,7 +107,7 @@ fn elsewhere(task: &TaskView) -> Markup {
         h1 { "Edit and send again" }
         section.card {
             p {
-                a href=(payload::address(task, Source::Task, Part::Parameters)) { "Download the parameters" } ": "
+                a href=(payload::address(task, Source::Task, PayloadPart::Parameters)) { "Download the parameters" } ": "
                 @match &task.parameters_content_type {
                     Some(kind) => { "they are " (text(kind)) ", which a page can't edit." }
                     None => { "they are too long for a page." }
@@ -156,7 +156,7 @@ fn choice(registry: &RegistryView) -> Markup {
 }
 
 /// `POST /ui/submit`.
-pub(crate) async fn submit(screen: Result<Screen, Refusal>, api: Api, Form(fields): Form<Fields>) -> Answered {
+pub(crate) async fn submit(screen: Result<Screen, ApiRefusal>, api: Api, Form(fields): Form<Fields>) -> Answered {
     let registry = known_tasks(&api).await;
     let sent = match &registry {
         Ok(registry) => send(&api, registry, &fields).await,
@@ -178,7 +178,7 @@ fn again(
     screen: Option<&Screen>,
     registry: Option<&RegistryView>,
     fields: &[(String, String)],
-    refusal: &Refusal,
+    refusal: &ApiRefusal,
 ) -> Response {
     let name = said(fields, "name").unwrap_or_default();
     let version = said(fields, "version").and_then(|version| version.parse().ok()).unwrap_or(1);
@@ -206,7 +206,7 @@ struct Again<'a> {
 }
 
 /// Submits what a form says.
-async fn send(api: &Api, registry: &RegistryView, fields: &[(String, String)]) -> Result<SubmittedView, Refusal> {
+async fn send(api: &Api, registry: &RegistryView, fields: &[(String, String)]) -> Result<SubmittedView, ApiRefusal> {
     let said = |name: &str| said(fields, name);
     let name = said("name").ok_or_else(|| refused("the form names no task"))?;
     let version: u32 =
@@ -234,11 +234,11 @@ async fn send(api: &Api, registry: &RegistryView, fields: &[(String, String)]) -
     api.call_with(Method::POST, "/tasks", &again).await
 }
 
-fn refused(detail: impl Into<String>) -> Refusal {
+fn refused(detail: impl Into<String>) -> ApiRefusal {
     Problem::new(Code::InvalidRequest, detail).into()
 }
 
-fn unreadable(Unreadable { parameter, why }: Unreadable) -> Refusal {
+fn unreadable(UnreadableParameter { parameter, why }: UnreadableParameter) -> ApiRefusal {
     match parameter {
         None => {
             let problem = Problem::new(Code::InvalidRequest, format!("the parameters are no JSON: {why}"));

@@ -26,10 +26,10 @@ use crate::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
-        payload::{self, Part, Source},
+        payload::{self, PayloadPart, Source},
         words::{figure, line, number, prose, queue, said, shell, status, task, text, to, when},
     },
-    session::ask::{Api, Form, Query, Refusal},
+    session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many attempts a page shows: the first and the latest.
@@ -53,7 +53,7 @@ pub(crate) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Par
 async fn page(screen: &Screen, found: &TaskView, note: Option<&Markup>, reveals: bool) -> Answered {
     let id = found.id.as_str();
     let is_live = !found.status.is_finished();
-    let why: Option<Result<ExplainView, Refusal>> = match is_live {
+    let why: Option<Result<ExplainView, ApiRefusal>> = match is_live {
         true => Some(screen.api.get(&format!("{}/explain", path(["tasks", id]))).await),
         false => None,
     };
@@ -86,7 +86,7 @@ async fn page(screen: &Screen, found: &TaskView, note: Option<&Markup>, reveals:
             section.card { h2 { "Details" } (details(screen, found, run.as_ref())) }
         }
         @if found.sensitive && !reveals { (payload::hidden(id, "status")) }
-        @for part in [Part::Parameters, Part::Result, Part::Checkpoint] { (payload::card(found, Source::Task, part)) }
+        @for part in [PayloadPart::Parameters, PayloadPart::Result, PayloadPart::Checkpoint] { (payload::card(found, Source::Task, part)) }
         section.card { h2 { "The same again, from a terminal" } (commands(found)) }
     };
     Ok(screen.page("Tasks", id, &body))
@@ -95,7 +95,7 @@ async fn page(screen: &Screen, found: &TaskView, note: Option<&Markup>, reveals:
 /// The workflow and the node that a task belongs to. Its id may only look as if it had them.
 async fn workflow(api: &Api, task: &TaskView) -> Option<(WorkflowId, NodeName)> {
     let (run, node) = run_of(&task.id)?;
-    let found: Result<WorkflowView, Refusal> = api.get(&path(["workflows", run.as_str()])).await;
+    let found: Result<WorkflowView, ApiRefusal> = api.get(&path(["workflows", run.as_str()])).await;
     found.ok().map(|_| (run, node))
 }
 

@@ -65,7 +65,8 @@ fn layered_in<T: DeserializeOwned>(
     if !site.is_shared() {
         return Err(ConfigError::Unshared { path });
     }
-    let found = Named { layer: Serialized::defaults(SiteLayer::new(&site, keys)), name: path.display().to_string() };
+    let found =
+        NamedLayer { layer: Serialized::defaults(SiteLayer::new(&site, keys)), name: path.display().to_string() };
     let config = merged(of_defaults(defaults).merge(found), file.as_ref(), args).extract().map_err(invalid)?;
     Ok((config, Some(path)))
 }
@@ -86,7 +87,7 @@ impl<'a> SiteLayer<'a> {
 }
 
 fn of_defaults(defaults: &str) -> Figment {
-    Figment::from(Named { layer: Toml::string(defaults), name: "the defaults".to_owned() })
+    Figment::from(NamedLayer { layer: Toml::string(defaults), name: "the defaults".to_owned() })
 }
 
 /// A configuration file: its path and its text.
@@ -101,10 +102,10 @@ fn read(file: Option<&Path>) -> Result<Option<(PathBuf, String)>, ConfigError> {
 /// Merges the layers of the user over `base`.
 fn merged(base: Figment, file: Option<&(PathBuf, String)>, args: &impl Serialize) -> Figment {
     let base = match file {
-        Some((path, text)) => base.merge(Named { layer: Toml::string(text), name: path.display().to_string() }),
+        Some((path, text)) => base.merge(NamedLayer { layer: Toml::string(text), name: path.display().to_string() }),
         None => base,
     };
-    base.merge(Named { layer: Serialized::defaults(args), name: "a flag or an environment variable".to_owned() })
+    base.merge(NamedLayer { layer: Serialized::defaults(args), name: "a flag or an environment variable".to_owned() })
 }
 
 fn invalid(errors: figment::Error) -> ConfigError {
@@ -126,12 +127,12 @@ impl Format for Toml {
 }
 
 /// A layer with the name that users know.
-struct Named<L> {
+struct NamedLayer<L> {
     layer: L,
     name: String,
 }
 
-impl<L: Provider> Provider for Named<L> {
+impl<L: Provider> Provider for NamedLayer<L> {
     fn metadata(&self) -> Metadata {
         Metadata::named(self.name.clone())
     }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 /// The attempt, as log lines show it.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Label<'a> {
+pub struct AttemptLabel<'a> {
     /// The task's id.
     pub id: &'a str,
     /// Its name.
@@ -35,7 +35,7 @@ pub struct Label<'a> {
 /// A value that log lines can be labelled with.
 pub trait Labels: Send + Sync {
     /// The label.
-    fn label(&self) -> Label<'_>;
+    fn label(&self) -> AttemptLabel<'_>;
 }
 
 type Shared = Arc<dyn Labels>;

@@ -18,7 +18,7 @@ use tracing_subscriber::{
 
 use jobbers_common::access::redact;
 
-use super::label::{Label, current};
+use super::label::{AttemptLabel, current};
 use crate::printable;
 
 const RESET: &str = "\u{1b}[0m";
@@ -29,7 +29,7 @@ fn labelled<S, N>(
     format: &impl FormatEvent<S, N>,
     context: &FmtContext<'_, S, N>,
     event: &Event<'_>,
-    label: impl FnOnce(&mut String, Label<'_>) -> fmt::Result,
+    label: impl FnOnce(&mut String, AttemptLabel<'_>) -> fmt::Result,
 ) -> Result<String, fmt::Error>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -106,7 +106,7 @@ mod tests {
 
     use tracing_subscriber::{fmt as format, layer::SubscriberExt};
 
-    use super::{json::Json, *};
+    use super::{json::JsonLines, *};
     use crate::{
         logging::label::{Labelled, Labels, enter},
         printable::is_unprintable,
@@ -115,8 +115,8 @@ mod tests {
     struct Running;
 
     impl Labels for Running {
-        fn label(&self) -> Label<'_> {
-            Label {
+        fn label(&self) -> AttemptLabel<'_> {
+            AttemptLabel {
                 id: "a/1",
                 name: "resize",
                 attempt: 2,
@@ -218,7 +218,7 @@ mod tests {
         let lines = Lines::default();
         let writer = lines.clone();
         let layer = format::layer().json().with_writer(move || writer.clone());
-        let subscriber = tracing_subscriber::registry().with(layer.event_format(Json::default()));
+        let subscriber = tracing_subscriber::registry().with(layer.event_format(JsonLines::default()));
         tracing::subscriber::with_default(subscriber, log_unprintable_text);
         assert_eq!(lines.read().len(), 2);
         for line in lines.read() {
@@ -233,7 +233,7 @@ mod tests {
         let lines = Lines::default();
         let writer = lines.clone();
         let layer = format::layer().json().with_writer(move || writer.clone());
-        let subscriber = tracing_subscriber::registry().with(layer.event_format(Json::default()));
+        let subscriber = tracing_subscriber::registry().with(layer.event_format(JsonLines::default()));
         tracing::subscriber::with_default(subscriber, log_inside_and_outside);
         let lines: Vec<serde_json::Value> =
             lines.read().iter().map(|line| serde_json::from_str(line).unwrap()).collect();

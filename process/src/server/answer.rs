@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::{
     connections::{Busy, ConnectionState, Delivery},
-    memory::Share,
+    memory::MemoryShare,
 };
 
 /// Up to this size an answer is part of what its connection counts.
@@ -21,31 +21,31 @@ const PIECE: usize = 64 * 1024;
 
 /// The body of an answer. Its memory counts until the connection has written all of it, and its request counts as under
 /// way until the connection has taken all of it.
-pub struct Counted<B> {
+pub struct CountedBody<B> {
     body: B,
     /// What counts already of what is to come.
-    ahead: Share,
+    ahead: MemoryShare,
     /// What is left of the frame that is handed over, with its share.
     rest: Bytes,
-    share: Arc<Share>,
+    share: Arc<MemoryShare>,
     state: Arc<ConnectionState>,
     delivery: Option<Box<dyn Delivery>>,
     _busy: Busy,
 }
 
 /// A piece of an answer on its way to the client.
-struct Piece {
+struct BodyPiece {
     bytes: Bytes,
     /// Of the whole frame: its memory is free when the last piece is.
-    _share: Arc<Share>,
+    _share: Arc<MemoryShare>,
     state: Arc<ConnectionState>,
 }
 
-impl<B> Counted<B> {
+impl<B> CountedBody<B> {
     /// An answer of which `ahead` is counted already. `delivery` is what it contains.
     pub fn new(
         body: B,
-        mut ahead: Share,
+        mut ahead: MemoryShare,
         state: Arc<ConnectionState>,
         busy: Busy,
         delivery: Option<Box<dyn Delivery>>,
@@ -63,11 +63,11 @@ impl<B> Counted<B> {
     fn next_piece(&mut self) -> Bytes {
         let bytes = self.rest.split_to(self.rest.len().min(PIECE));
         self.state.holds(bytes.len());
-        Bytes::from_owner(Piece { bytes, _share: Arc::clone(&self.share), state: Arc::clone(&self.state) })
+        Bytes::from_owner(BodyPiece { bytes, _share: Arc::clone(&self.share), state: Arc::clone(&self.state) })
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for CountedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -105,13 +105,13 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {
     }
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for BodyPiece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Piece {
+impl Drop for BodyPiece {
     fn drop(&mut self) {
         self.state.wrote(self.bytes.len());
     }

@@ -68,7 +68,7 @@ pub(super) struct Connections {
 
 /// What a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ConnectionPhase {
     /// The client's next request.
     Idle,
     /// The rest of a request's head.
@@ -88,7 +88,7 @@ pub struct ConnectionState {
     held: AtomicUsize,
     /// The tick at which such bytes last became more than none, or fewer.
     moved: AtomicU64,
-    /// The [`Phase`] in the two lowest bits, and the tick at which it began.
+    /// The [`ConnectionPhase`] in the two lowest bits, and the tick at which it began.
     phase: AtomicU64,
     /// The tick since which the client does not read what is written, plus one; 0 if it does.
     stalled: AtomicU64,
@@ -171,9 +171,9 @@ impl Connections {
         let (phase, since) = state.phase();
         let waited = now.saturating_sub(since);
         let is_too_long = match phase {
-            Phase::Idle => waited > self.idle,
-            Phase::Head => waited > self.header,
-            Phase::Busy => false,
+            ConnectionPhase::Idle => waited > self.idle,
+            ConnectionPhase::Head => waited > self.header,
+            ConnectionPhase::Busy => false,
         };
         is_too_long || state.stalled_for(now).is_some_and(|ticks| ticks > self.write)
     }
@@ -209,27 +209,28 @@ impl ConnectionState {
     /// What a connection waits for at first.
     fn enter_first(&self) {
         self.enter(match self.protocol {
-            Protocol::Http1 => Phase::Idle,
-            Protocol::Http2 => Phase::Head,
+            Protocol::Http1 => ConnectionPhase::Idle,
+            Protocol::Http2 => ConnectionPhase::Head,
         });
     }
 
     /// A handshake has the patience of a request's head.
     pub(super) fn begin_handshake(&self) {
-        self.enter(Phase::Head);
+        self.enter(ConnectionPhase::Head);
     }
 
     pub(super) fn end_handshake(&self) {
         self.enter_first();
     }
 
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: ConnectionPhase) {
         self.phase.store(self.now.load(Ordering::Relaxed) << 2 | phase as u64, Ordering::Relaxed);
     }
 
-    fn phase(&self) -> (Phase, u64) {
+    fn phase(&self) -> (ConnectionPhase, u64) {
         let packed = self.phase.load(Ordering::Relaxed);
-        let phase = [Phase::Idle, Phase::Head, Phase::Busy, Phase::Busy][(packed & 3) as usize];
+        let phase = [ConnectionPhase::Idle, ConnectionPhase::Head, ConnectionPhase::Busy, ConnectionPhase::Busy]
+            [(packed & 3) as usize];
         (phase, packed >> 2)
     }
 
@@ -272,7 +273,7 @@ impl ConnectionState {
             return (ticks >= STALLED_TOO_LONG).then(|| now - ticks);
         }
         match self.phase() {
-            (Phase::Busy, _) => None,
+            (ConnectionPhase::Busy, _) => None,
             (_, since) => (since < now).then_some(since),
         }
     }
@@ -283,7 +284,7 @@ impl ConnectionState {
             Protocol::Http1 => true,
             Protocol::Http2 => ticks >= SLOW,
         });
-        self.phase().0 == Phase::Busy && !is_stuck
+        self.phase().0 == ConnectionPhase::Busy && !is_stuck
     }
 
     /// Completes when the connection is to end.
@@ -311,7 +312,7 @@ impl ConnectionState {
     /// length in one way only.
     pub fn begin(self: Arc<Self>) -> (Busy, bool) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.enter(Phase::Busy);
+        self.enter(ConnectionPhase::Busy);
         let is_plain = self.framing.swap(UNKNOWN, Ordering::Relaxed) == PLAIN;
         (Busy(self), is_plain)
     }
@@ -328,7 +329,7 @@ pub struct Busy(Arc<ConnectionState>);
 impl Drop for Busy {
     fn drop(&mut self) {
         if self.0.calls.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.enter(Phase::Idle);
+            self.0.enter(ConnectionPhase::Idle);
         }
     }
 }
@@ -360,18 +361,18 @@ impl Noted {
         if self.preface < PREFACE {
             self.preface = self.preface.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
             if self.preface >= PREFACE {
-                self.state.enter(Phase::Idle);
+                self.state.enter(ConnectionPhase::Idle);
             }
         }
     }
 
     fn note_head(&mut self, bytes: &[u8]) {
         match self.state.phase().0 {
-            Phase::Busy => return,
-            Phase::Head => {}
-            Phase::Idle => {
+            ConnectionPhase::Busy => return,
+            ConnectionPhase::Head => {}
+            ConnectionPhase::Idle => {
                 self.scan = HeadScan::default();
-                self.state.enter(Phase::Head);
+                self.state.enter(ConnectionPhase::Head);
             }
         }
         if let Some(is_ambiguous) = self.scan.read(bytes) {

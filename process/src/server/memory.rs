@@ -47,7 +47,7 @@ pub struct ClientMemory {
 
 /// A part of the account, given back when this is dropped.
 #[derive(Debug)]
-pub struct Share {
+pub struct MemoryShare {
     memory: Arc<ClientMemory>,
     bytes: AtomicUsize,
 }
@@ -78,17 +78,17 @@ impl ClientMemory {
 
     /// An empty share.
     #[must_use]
-    pub fn share(self: &Arc<Self>) -> Share {
+    pub fn share(self: &Arc<Self>) -> MemoryShare {
         self.share_of(0)
     }
 
-    fn share_of(self: &Arc<Self>, bytes: usize) -> Share {
-        Share { memory: Arc::clone(self), bytes: AtomicUsize::new(bytes) }
+    fn share_of(self: &Arc<Self>, bytes: usize) -> MemoryShare {
+        MemoryShare { memory: Arc::clone(self), bytes: AtomicUsize::new(bytes) }
     }
 
     /// A share of this size; `None` if the account would hold too much for this kind.
     #[must_use]
-    pub fn take(self: &Arc<Self>, kind: Kind, bytes: usize) -> Option<Share> {
+    pub fn take(self: &Arc<Self>, kind: Kind, bytes: usize) -> Option<MemoryShare> {
         let share = self.share();
         share.grow(kind, bytes).then_some(share)
     }
@@ -105,7 +105,7 @@ impl ClientMemory {
     }
 }
 
-impl Share {
+impl MemoryShare {
     /// Takes more, unless the account would hold too much for this kind: then takes nothing and returns false.
     #[must_use]
     pub fn grow(&self, kind: Kind, bytes: usize) -> bool {
@@ -147,7 +147,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.memory.used.fetch_sub(self.bytes(), Ordering::Relaxed);
     }

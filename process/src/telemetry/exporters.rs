@@ -29,19 +29,19 @@ mod otlp {
 
     use crate::telemetry::{
         error::TelemetryError,
-        settings::{Protocol, Route, Settings, timeout_of},
+        settings::{ExportRoute, OtlpProtocol, Settings, timeout_of},
     };
 
     pub(in crate::telemetry) fn export_metrics(
         provider: MeterProviderBuilder,
-        route: Route,
+        route: ExportRoute,
         settings: &Settings,
     ) -> Result<MeterProviderBuilder, TelemetryError> {
         let temporality = if settings.delta { Temporality::Delta } else { Temporality::Cumulative };
         let builder = MetricExporter::builder().with_temporality(temporality);
         let exporter = match route.protocol {
-            Protocol::Grpc => with_authorities(builder.with_tonic(), route)?.build(),
-            Protocol::Http => builder.with_http().with_http_client(http_client(route, "METRICS")?).build(),
+            OtlpProtocol::Grpc => with_authorities(builder.with_tonic(), route)?.build(),
+            OtlpProtocol::Http => builder.with_http().with_http_client(http_client(route, "METRICS")?).build(),
         };
         let reader =
             PeriodicReader::builder(exporter.map_err(|error| failed(&error))?).with_interval(settings.interval).build();
@@ -50,11 +50,11 @@ mod otlp {
 
     pub(in crate::telemetry) fn export_spans(
         provider: TracerProviderBuilder,
-        route: Route,
+        route: ExportRoute,
     ) -> Result<TracerProviderBuilder, TelemetryError> {
         let exporter = match route.protocol {
-            Protocol::Grpc => with_authorities(SpanExporter::builder().with_tonic(), route)?.build(),
-            Protocol::Http => {
+            OtlpProtocol::Grpc => with_authorities(SpanExporter::builder().with_tonic(), route)?.build(),
+            OtlpProtocol::Http => {
                 SpanExporter::builder().with_http().with_http_client(http_client(route, "TRACES")?).build()
             }
         };
@@ -63,17 +63,19 @@ mod otlp {
 
     pub(in crate::telemetry) fn export_lines(
         provider: LoggerProviderBuilder,
-        route: Route,
+        route: ExportRoute,
     ) -> Result<LoggerProviderBuilder, TelemetryError> {
         let exporter = match route.protocol {
-            Protocol::Grpc => with_authorities(LogExporter::builder().with_tonic(), route)?.build(),
-            Protocol::Http => LogExporter::builder().with_http().with_http_client(http_client(route, "LOGS")?).build(),
+            OtlpProtocol::Grpc => with_authorities(LogExporter::builder().with_tonic(), route)?.build(),
+            OtlpProtocol::Http => {
+                LogExporter::builder().with_http().with_http_client(http_client(route, "LOGS")?).build()
+            }
         };
         Ok(provider.with_batch_exporter(exporter.map_err(|error| failed(&error))?))
     }
 
     /// With TLS, trusts the system's authorities or those of `SSL_CERT_FILE`. A plain endpoint needs none.
-    fn with_authorities<B: WithTonicConfig>(builder: B, route: Route) -> Result<B, TelemetryError> {
+    fn with_authorities<B: WithTonicConfig>(builder: B, route: ExportRoute) -> Result<B, TelemetryError> {
         if !route.has_tls {
             return Ok(builder);
         }
@@ -83,7 +85,7 @@ mod otlp {
 
     /// The client of one signal. The exporter's own would read the system's authorities for a plain endpoint too, and
     /// fail where there are none. It has no cryptography of its own: it takes *ring*, unless the program has chosen.
-    fn http_client(route: Route, signal: &str) -> Result<blocking::Client, TelemetryError> {
+    fn http_client(route: ExportRoute, signal: &str) -> Result<blocking::Client, TelemetryError> {
         rustls::crypto::ring::default_provider().install_default().ok();
         let builder = blocking::Client::builder().timeout(timeout_of(signal));
         let builder = if route.has_tls {
@@ -115,12 +117,12 @@ mod without_otlp {
 
     use crate::telemetry::{
         error::TelemetryError,
-        settings::{Route, Settings},
+        settings::{ExportRoute, Settings},
     };
 
     pub(in crate::telemetry) fn export_metrics(
         _: MeterProviderBuilder,
-        _: Route,
+        _: ExportRoute,
         _: &Settings,
     ) -> Result<MeterProviderBuilder, TelemetryError> {
         Err(TelemetryError::WithoutOtlp)
@@ -128,14 +130,14 @@ mod without_otlp {
 
     pub(in crate::telemetry) fn export_spans(
         _: TracerProviderBuilder,
-        _: Route,
+        _: ExportRoute,
     ) -> Result<TracerProviderBuilder, TelemetryError> {
         Err(TelemetryError::WithoutOtlp)
     }
 
     pub(in crate::telemetry) fn export_lines(
         _: LoggerProviderBuilder,
-        _: Route,
+        _: ExportRoute,
     ) -> Result<LoggerProviderBuilder, TelemetryError> {
         Err(TelemetryError::WithoutOtlp)
     }

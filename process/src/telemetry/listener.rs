@@ -12,7 +12,7 @@ use crate::{
     readiness,
     server::{
         self, Policy, Protocol,
-        answer::Counted,
+        answer::CountedBody,
         connections::ConnectionState,
         memory::{ClientMemory, Kind},
         networks::Networks,
@@ -87,7 +87,7 @@ async fn answer(
         (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "text/plain");
         body = "other readers have not read their answers; try again in a second\n".to_owned();
     }
-    let body = Counted::new(Full::new(Bytes::from(body)), share, state, busy, None);
+    let body = CountedBody::new(Full::new(Bytes::from(body)), share, state, busy, None);
     let mut response = Response::new(body.boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));

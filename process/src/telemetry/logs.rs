@@ -74,13 +74,13 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
-    use crate::logging::label::{Label, Labels};
+    use crate::logging::label::{AttemptLabel, Labels};
 
     struct Running;
 
     impl Labels for Running {
-        fn label(&self) -> Label<'_> {
-            Label { id: "a/1", name: "resize", attempt: 2, trace_id: None, is_sensitive: false }
+        fn label(&self) -> AttemptLabel<'_> {
+            AttemptLabel { id: "a/1", name: "resize", attempt: 2, trace_id: None, is_sensitive: false }
         }
     }
 

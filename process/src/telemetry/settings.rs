@@ -24,11 +24,11 @@ pub struct SettingsError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Metrics, if exported.
-    pub metrics: Option<Route>,
+    pub metrics: Option<ExportRoute>,
     /// Traces, if exported.
-    pub traces: Option<Route>,
+    pub traces: Option<ExportRoute>,
     /// Log lines, if exported.
-    pub logs: Option<Route>,
+    pub logs: Option<ExportRoute>,
     /// The export interval of metrics.
     pub interval: Duration,
     /// Whether counters are exported as differences; never to Prometheus, which drops them.
@@ -39,16 +39,16 @@ pub struct Settings {
 
 /// How a signal reaches its collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route {
+pub struct ExportRoute {
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: OtlpProtocol,
     /// Whether the collector's address is `https`.
     pub has_tls: bool,
 }
 
 /// The protocol of OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum OtlpProtocol {
     /// gRPC, port 4317.
     Grpc,
     /// Protocol buffers over HTTP, port 4318.
@@ -107,7 +107,7 @@ fn wrong(variable: impl Into<String>, value: impl Into<String>, rule: &'static s
 }
 
 /// Whether and how one signal is exported. Its own variable wins over the one for all.
-fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Route>, SettingsError> {
+fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<ExportRoute>, SettingsError> {
     let exporter = format!("OTEL_{name}_EXPORTER");
     match said(&exporter).as_deref() {
         None | Some("otlp") => {}
@@ -126,12 +126,12 @@ fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Route>, SettingsError>
         return Err(wrong(variable, endpoint, "must begin with http:// or https://"));
     }
     let protocol = match either("PROTOCOL") {
-        None => Protocol::Http,
-        Some((_, value)) if value == "http/protobuf" => Protocol::Http,
-        Some((_, value)) if value == "grpc" => Protocol::Grpc,
+        None => OtlpProtocol::Http,
+        Some((_, value)) if value == "http/protobuf" => OtlpProtocol::Http,
+        Some((_, value)) if value == "grpc" => OtlpProtocol::Grpc,
         Some((variable, value)) => return Err(wrong(variable, value, "grpc or http/protobuf")),
     };
-    Ok(Some(Route { protocol, has_tls: endpoint.starts_with("https://") }))
+    Ok(Some(ExportRoute { protocol, has_tls: endpoint.starts_with("https://") }))
 }
 
 /// How long one export of a signal may take: by its own variable, the one for all, or ten seconds.
@@ -193,8 +193,8 @@ mod tests {
         Settings::read(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
     }
 
-    const fn plain(protocol: Protocol) -> Option<Route> {
-        Some(Route { protocol, has_tls: false })
+    const fn plain(protocol: OtlpProtocol) -> Option<ExportRoute> {
+        Some(ExportRoute { protocol, has_tls: false })
     }
 
     #[test]
@@ -218,13 +218,13 @@ mod tests {
             ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
         ])
         .unwrap();
-        assert_eq!((settings.metrics, settings.traces), (plain(Protocol::Http), plain(Protocol::Grpc)));
+        assert_eq!((settings.metrics, settings.traces), (plain(OtlpProtocol::Http), plain(OtlpProtocol::Grpc)));
         assert_eq!(settings.interval, Duration::from_millis(500));
         let settings = read(&[
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c:4318/v1/traces"),
             ("OTEL_METRICS_EXPORTER", "none"),
         ]);
-        let traces = Some(Route { protocol: Protocol::Http, has_tls: true });
+        let traces = Some(ExportRoute { protocol: OtlpProtocol::Http, has_tls: true });
         assert_eq!(settings.map(|settings| (settings.metrics, settings.traces)), Ok((None, traces)));
     }
 
@@ -234,9 +234,9 @@ mod tests {
         let logs = |more: &[(&str, &str)]| read(&[&[endpoint][..], more].concat()).unwrap().logs;
         assert_eq!(logs(&[]), None);
         assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "none")]), None);
-        assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "otlp")]), plain(Protocol::Http));
+        assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "otlp")]), plain(OtlpProtocol::Http));
         let own = [("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://d:4317"), ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")];
-        assert_eq!(logs(&own), plain(Protocol::Grpc));
+        assert_eq!(logs(&own), plain(OtlpProtocol::Grpc));
         assert!(read(&own[..1]).is_ok_and(|settings| settings.metrics.is_none() && settings.logs.is_some()));
         assert!(read(&[("OTEL_LOGS_EXPORTER", "otlp")]).unwrap().is_off(), "without an endpoint nothing leaves");
         assert!(read(&[("OTEL_LOGS_EXPORTER", "console")]).is_err());

@@ -88,7 +88,7 @@ fn says_kept(traceparent: &str) -> bool {
 
 /// The facts of an attempt that its span shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Attempt<'a> {
+pub struct AttemptFacts<'a> {
     /// The task's queue.
     pub queue: &'a str,
     /// The task's id.
@@ -126,7 +126,7 @@ impl Tracing {
 
     /// Begins `process {queue}`, if the attempt's trace is kept.
     #[must_use]
-    pub fn process(&self, of: Attempt<'_>) -> Option<Context> {
+    pub fn process(&self, of: AttemptFacts<'_>) -> Option<Context> {
         if self.sampling.parent_based && of.traceparent.is_some_and(|parent| !says_kept(parent)) {
             return None;
         }

@@ -22,7 +22,7 @@ use syn::{
 use crate::{
     cron::{self, CronAttributes},
     defaults::{self, Defaults},
-    errors::{self, Listed, ListedErrors},
+    errors::{self, ErrorList, ListedErrors},
     remote,
     uniqueness::{self, Uniqueness},
 };
@@ -165,8 +165,8 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "retry_delay" => policy.retry_delay = Some(length(key, value)?),
         "max_retry_delay" => policy.max_retry_delay = Some(length(key, value)?),
         "retry_for" => policy.retry_for = Some(length(key, value)?),
-        "retry_on" => Listed { words: policy.retry_on, types: attributes.errors.retry_on } = kinds(key, value)?,
-        "fatal_on" => Listed { words: policy.fatal_on, types: attributes.errors.fatal_on } = kinds(key, value)?,
+        "retry_on" => ErrorList { words: policy.retry_on, types: attributes.errors.retry_on } = kinds(key, value)?,
+        "fatal_on" => ErrorList { words: policy.fatal_on, types: attributes.errors.fatal_on } = kinds(key, value)?,
         "fatal_if" => attributes.errors.fatal_if = Some(errors::judge(value)?),
         "timeout" => policy.timeout = Some(length(key, value)?),
         "expires_in" => policy.expires_in = Some(length(key, value)?),
@@ -232,8 +232,8 @@ fn length(key: &str, value: &Expr) -> Result<Duration> {
 }
 
 /// `["rate_limited", std::io::Error]`.
-fn kinds(key: &str, value: &Expr) -> Result<Listed> {
-    let mut listed = Listed::default();
+fn kinds(key: &str, value: &Expr) -> Result<ErrorList> {
+    let mut listed = ErrorList::default();
     for kind in list(key, value)? {
         match kind {
             Expr::Path(path) => listed.types.push(errors::type_of(path)),
@@ -419,7 +419,8 @@ mod tests {
         let unique = parse(quote!(unique)).unwrap().unique;
         assert!(unique.by_parameters && unique.by.is_empty());
         let proposed = parse(quote!(unique_by = [customer.id, region], concurrency_key = customer)).unwrap();
-        let names = |fields: &[uniqueness::Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+        let names =
+            |fields: &[uniqueness::ParameterField]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&proposed.unique.by), ["customer.id", "region"]);
         assert_eq!(names(proposed.defaults.concurrency_key.as_slice()), ["customer"]);
     }

@@ -8,7 +8,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr, Result, Type};
 
-use crate::uniqueness::Field;
+use crate::uniqueness::ParameterField;
 
 /// The attributes given so far.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Defaults {
     pub(crate) priority: Option<u8>,
     /// Names and values.
     pub(crate) labels: Vec<(String, String)>,
-    pub(crate) concurrency_key: Option<Field>,
+    pub(crate) concurrency_key: Option<ParameterField>,
     /// Whether what a task holds is hidden from readers. No submission can say otherwise.
     pub(crate) sensitive: bool,
 }

@@ -7,7 +7,7 @@ use syn::{Error, Expr, ExprPath, LitStr, Result, Type, TypePath, spanned::Spanne
 
 /// The entries of one list.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct ErrorList {
     pub(crate) words: Option<Vec<ErrorKind>>,
     pub(crate) types: Vec<TypePath>,
 }

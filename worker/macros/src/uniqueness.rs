@@ -16,7 +16,7 @@ pub(crate) struct Uniqueness {
     /// One task per value of all parameters.
     pub(crate) by_parameters: bool,
     /// One task per value of these fields.
-    pub(crate) by: Vec<Field>,
+    pub(crate) by: Vec<ParameterField>,
     pub(crate) span: Option<Duration>,
     pub(crate) statuses: Option<Vec<Status>>,
     pub(crate) on_duplicate: Option<OnDuplicate>,
@@ -24,15 +24,15 @@ pub(crate) struct Uniqueness {
 
 /// A field of the parameters, such as `customer.id`.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct ParameterField {
     pub(crate) name: String,
     path: Vec<Member>,
     span: Span,
 }
 
 /// Reads the names of fields; the compiler checks that the parameters have them.
-pub(crate) fn fields(names: &[LitStr]) -> Result<Vec<Field>> {
-    let mut fields = Vec::<Field>::with_capacity(names.len());
+pub(crate) fn fields(names: &[LitStr]) -> Result<Vec<ParameterField>> {
+    let mut fields = Vec::<ParameterField>::with_capacity(names.len());
     for literal in names {
         let (name, span) = (literal.value(), literal.span());
         if fields.iter().any(|known| known.name == name) {
@@ -41,7 +41,7 @@ pub(crate) fn fields(names: &[LitStr]) -> Result<Vec<Field>> {
         let path = name.split('.').map(syn::parse_str::<Member>).collect::<Result<Vec<_>>>();
         let path =
             path.map_err(|_| Error::new(span, format!("`{name}` is no field: write customer or customer.id")))?;
-        fields.push(Field { name, path, span });
+        fields.push(ParameterField { name, path, span });
     }
     Ok(fields)
 }
@@ -82,7 +82,7 @@ impl Uniqueness {
         let by = match self.by.as_slice() {
             [] => quote!(::core::option::Option::None),
             fields => {
-                let fields = fields.iter().map(Field::write);
+                let fields = fields.iter().map(ParameterField::write);
                 quote!(::core::option::Option::Some(|job: &#job| {
                     ::jobbers_worker::macro_support::key_of_fields([#(#fields),*])
                 }))
@@ -117,7 +117,7 @@ fn variant<T: std::fmt::Debug>(value: &T) -> Ident {
     format_ident!("{}", format!("{value:?}"))
 }
 
-impl Field {
+impl ParameterField {
     /// The field's name and value. The tokens keep the place of the name, so that the compiler points there if the
     /// parameters have no such field.
     fn write(&self) -> TokenStream {

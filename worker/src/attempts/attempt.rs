@@ -22,7 +22,7 @@ use jobbers_common::{
     worker::HeldThread,
 };
 use jobbers_process::{
-    logging::label::{Label, Labels},
+    logging::label::{AttemptLabel, Labels},
     telemetry::traces::{self, Tracing},
 };
 use opentelemetry::trace::TraceContextExt;
@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    attempts::{finished::Finished, meters::pair::Pair, missing::Missing, state::States},
+    attempts::{finished::EndedAttempts, meters::pair::Pair, missing::Missing, state::States},
     client::{Client, ParentClient},
     payload::codec::{CodecError, Codecs, ContentKind},
     threads::hung::HungThreads,
@@ -80,7 +80,7 @@ pub(crate) struct SharedState {
     /// The client that submits more tasks.
     pub(crate) client: Option<ParentClient>,
     /// Where attempts go when they have ended.
-    pub(crate) finished: Finished<Ended>,
+    pub(crate) finished: EndedAttempts<Ended>,
     /// Notified when an attempt has a heartbeat for the store.
     pub(crate) news: Notify,
     /// Threads that were written off.
@@ -106,7 +106,7 @@ impl SharedState {
             grace,
             states,
             client,
-            finished: Finished::default(),
+            finished: EndedAttempts::default(),
             news: Notify::new(),
             hung: HungThreads::default(),
             missing: Missing::default(),
@@ -194,9 +194,9 @@ pub(crate) struct Attempt {
 }
 
 impl Labels for Attempt {
-    fn label(&self) -> Label<'_> {
+    fn label(&self) -> AttemptLabel<'_> {
         let traceparent = self.span.get().map(String::as_str).or(self.task.trace.as_deref());
-        Label {
+        AttemptLabel {
             id: self.task.id.as_str(),
             name: self.task.name.as_str(),
             attempt: self.task.attempt,
@@ -209,7 +209,7 @@ impl Labels for Attempt {
 
 /// When the worker received an attempt, by its own clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct TakenAt {
     /// When its lease was requested.
     pub(crate) asked: Instant,
     /// When the answer arrived.
@@ -224,7 +224,7 @@ impl Attempt {
         pair: Option<Arc<Pair>>,
         shared: Arc<SharedState>,
         place: usize,
-        taken: Taken,
+        taken: TakenAt,
     ) -> Arc<Self> {
         let (ends, taken_at) = (shared.micros(taken.asked + shared.lease), shared.micros(taken.answered));
         Arc::new(Self {
@@ -415,7 +415,7 @@ impl Attempt {
     /// Begins its span, if its trace is kept.
     pub(crate) fn trace(&self, tracing: &Tracing) -> Option<opentelemetry::Context> {
         let task = &self.task;
-        let span = tracing.process(traces::Attempt {
+        let span = tracing.process(traces::AttemptFacts {
             queue: task.queue.as_str(),
             id: task.id.as_str(),
             task: task.name.as_str(),

@@ -8,18 +8,18 @@ use tokio::sync::Notify;
 
 /// The ended attempts not collected yet.
 #[derive(Debug)]
-pub(crate) struct Finished<T> {
+pub(crate) struct EndedAttempts<T> {
     ended: Mutex<Vec<T>>,
     signal: Notify,
 }
 
-impl<T> Default for Finished<T> {
+impl<T> Default for EndedAttempts<T> {
     fn default() -> Self {
         Self { ended: Mutex::default(), signal: Notify::new() }
     }
 }
 
-impl<T> Finished<T> {
+impl<T> EndedAttempts<T> {
     /// Adds one.
     pub(crate) fn push(&self, ended: T) {
         let mut buffer = self.ended.lock();

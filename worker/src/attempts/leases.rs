@@ -7,21 +7,21 @@ use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::attempts::{
-    attempt::{Attempt, SharedState, Taken},
+    attempt::{Attempt, SharedState, TakenAt},
     meters::pair::Pair,
 };
 
 /// The leases held: a few per slot, or a few hundred of short tasks, so a walk over all of them is cheap.
 #[derive(Debug, Default)]
-pub(crate) struct Leases(Mutex<Slab<Arc<Attempt>>>);
+pub(crate) struct HeldLeases(Mutex<Slab<Arc<Attempt>>>);
 
-impl Leases {
+impl HeldLeases {
     /// Adds a batch.
     pub(crate) fn admit(
         &self,
         tasks: impl IntoIterator<Item = (ClaimedTask, TaskPolicy, Arc<Pair>)>,
         shared: &Arc<SharedState>,
-        taken: Taken,
+        taken: TakenAt,
     ) -> Vec<Arc<Attempt>> {
         let mut held = self.0.lock();
         let admit = |(task, policy, pair)| {

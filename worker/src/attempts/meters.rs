@@ -19,7 +19,7 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{CLAIM_BATCH_SIZE, CLAIMS, RENEWALS, TASKS_RELEASED, WORKER_DRAIN_DURATION},
-        ends::Ends,
+        ends::EndCounters,
     },
     name::{QueueName, RoleName, TaskName},
     task::{AttemptFailure, FailureKind},
@@ -42,14 +42,14 @@ pub(crate) struct Meters {
     pairs: HashMap<Key, Arc<Pair>>,
     /// The pair of the last lookup, which most often is the next one too.
     last: Option<(Key, Arc<Pair>)>,
-    claims: Claims,
+    claims: ClaimMeters,
     unknown_released: Counter<u64>,
-    ends: Ends,
+    ends: EndCounters,
     drain: Histogram<f64>,
 }
 
 #[derive(Debug)]
-struct Claims {
+struct ClaimMeters {
     hit: BoundCounter<u64>,
     empty: BoundCounter<u64>,
     error: BoundCounter<u64>,
@@ -65,14 +65,14 @@ impl Meters {
             instruments: Arc::new(Instruments::new(meter)),
             pairs: HashMap::new(),
             last: None,
-            claims: Claims {
+            claims: ClaimMeters {
                 hit: of("hit"),
                 empty: of("empty"),
                 error: of("error"),
                 size: CLAIM_BATCH_SIZE.histogram(meter).bind(&[role_of(role)]),
             },
             unknown_released: TASKS_RELEASED.counter(meter),
-            ends: Ends::new(meter),
+            ends: EndCounters::new(meter),
             drain: WORKER_DRAIN_DURATION.histogram(meter),
         }
     }

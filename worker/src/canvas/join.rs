@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Chain, Next, Part, ResultOf, remote::RemoteTask};
 use crate::{
-    client::graph::{Graph, Mark, Waits},
+    client::graph::{Graph, NodeMark, Waits},
     payload::encoding::NoParameters,
     tasks::task_fn::TaskFn,
 };
@@ -13,8 +13,8 @@ use crate::{
 #[must_use = "parts are submitted as a part of a chain: `.then(&collect)`"]
 pub struct Joined<T> {
     graph: Graph,
-    heads: Vec<Mark>,
-    lasts: Vec<Mark>,
+    heads: Vec<NodeMark>,
+    lasts: Vec<NodeMark>,
     results: T,
 }
 

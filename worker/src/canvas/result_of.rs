@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
-    client::graph::Mark,
+    client::graph::NodeMark,
     payload::encoding::Decode,
     tasks::{context::Context, error::TaskError, parents::ParentEnd},
 };
@@ -70,7 +70,7 @@ pub struct ResultsOf<T> {
 }
 
 impl<T> ResultOf<T> {
-    pub(super) fn new(mark: Mark) -> Self {
+    pub(super) fn new(mark: NodeMark) -> Self {
         Self { of: mark.text(), output: PhantomData }
     }
 

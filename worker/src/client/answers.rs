@@ -6,14 +6,14 @@ use jobbers_common::{
 
 /// The answer to a submission, whichever way it took.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct SubmitResult {
     pub(super) submitted: Submitted,
     pub(super) warnings: Vec<String>,
 }
 
 /// The state of a task, for callers that await its result.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct TaskStanding {
     pub(super) status: Status,
     pub(super) result: Option<Payload>,
     pub(super) progress: Option<Progress>,
@@ -21,7 +21,7 @@ pub(super) struct Standing {
     pub(super) error: Option<(String, Option<ErrorKind>)>,
 }
 
-impl From<Submitted> for Taken {
+impl From<Submitted> for SubmitResult {
     fn from(submitted: Submitted) -> Self {
         Self { submitted, warnings: Vec::new() }
     }

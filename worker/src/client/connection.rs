@@ -12,7 +12,7 @@ use jobbers_common::engine::{Engine, Error};
 use parking_lot::Mutex;
 use ulid::Generator;
 
-use super::{http::Http, store::Store, submission::Submission};
+use super::{http::Http, store::DirectStore, submission::Submission};
 use crate::payload::{codec::Codecs, encoding::Raw};
 
 /// A client that submits tasks. Clones share it.
@@ -32,26 +32,26 @@ use crate::payload::{codec::Codecs, encoding::Raw};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
-    layers: Layers,
+    shared: Arc<SharedConnection>,
+    layers: SubmitLayers,
     codecs: Codecs,
 }
 
 /// What happens to each submission of a client, the first one first.
 #[derive(Clone, Default)]
-struct Layers(Vec<Arc<Layer>>);
+struct SubmitLayers(Vec<Arc<Layer>>);
 
 type Layer = dyn Fn(Submission<Raw>) -> Submission<Raw> + Send + Sync;
 
-impl fmt::Debug for Layers {
+impl fmt::Debug for SubmitLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Layers({})", self.0.len())
     }
 }
 
 #[derive(Debug)]
-struct Shared {
-    way: Way,
+struct SharedConnection {
+    transport: ClientTransport,
     /// Monotonic, so that the ids of one client sort by time and are close together in indexes.
     ids: Mutex<Generator>,
     /// The answers that a test wants to lose.
@@ -60,8 +60,8 @@ struct Shared {
 
 /// The connection.
 #[derive(Debug)]
-pub(super) enum Way {
-    Store(Store),
+pub(super) enum ClientTransport {
+    Store(DirectStore),
     Http(Http),
 }
 
@@ -69,7 +69,7 @@ impl Client {
     /// A client of this store.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>) -> Self {
-        Self::by(Way::Store(Store::new(engine)))
+        Self::by(ClientTransport::Store(DirectStore::new(engine)))
     }
 
     /// A client of the store at this address ([`jobbers_engines::open`]), or of the manager at this `http://` address.
@@ -89,7 +89,7 @@ impl Client {
     /// # Errors
     /// [`Error::Config`] if the address is invalid, or the program is built without the feature `http`.
     pub fn http(url: &str) -> Result<Self, Error> {
-        Ok(Self::by(Way::Http(Http::new(url)?)))
+        Ok(Self::by(ClientTransport::Http(Http::new(url)?)))
     }
 
     /// The same, which signs in with this access key in place of that in `JOBBERS_KEY` or `JOBBERS_KEY_FILE`.
@@ -97,13 +97,13 @@ impl Client {
     /// # Errors
     /// [`Error::Config`] if the address is invalid, it is not a key, or the program is built without the feature `http`.
     pub fn http_with_key(url: &str, key: &str) -> Result<Self, Error> {
-        Ok(Self::by(Way::Http(Http::new(url)?.with_key(key)?)))
+        Ok(Self::by(ClientTransport::Http(Http::new(url)?.with_key(key)?)))
     }
 
-    fn by(way: Way) -> Self {
+    fn by(transport: ClientTransport) -> Self {
         Self {
-            shared: Arc::new(Shared { way, ids: Mutex::default(), lost_answers: AtomicU32::new(0) }),
-            layers: Layers::default(),
+            shared: Arc::new(SharedConnection { transport, ids: Mutex::default(), lost_answers: AtomicU32::new(0) }),
+            layers: SubmitLayers::default(),
             codecs: Codecs::default(),
         }
     }
@@ -148,14 +148,14 @@ impl Client {
     /// The engine, for operations this client does not cover. `None` over HTTP.
     #[must_use]
     pub fn engine(&self) -> Option<&Arc<dyn Engine>> {
-        match &self.shared.way {
-            Way::Store(store) => Some(store.engine()),
-            Way::Http(_) => None,
+        match &self.shared.transport {
+            ClientTransport::Store(store) => Some(store.engine()),
+            ClientTransport::Http(_) => None,
         }
     }
 
-    pub(super) fn way(&self) -> &Way {
-        &self.shared.way
+    pub(super) fn transport(&self) -> &ClientTransport {
+        &self.shared.transport
     }
 
     /// Loses the answer to the next submission that nothing else loses.

@@ -23,9 +23,9 @@ pub(crate) type AnySubmission = Submission<Raw>;
 
 /// A node of a canvas that has no name yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Mark(u64);
+pub(crate) struct NodeMark(u64);
 
-impl Mark {
+impl NodeMark {
     /// The mark as parameters hold it. Random, so that no other text is taken for it.
     pub(crate) fn text(self) -> String {
         format!("{MARK}{:0MARK_DIGITS$x}:", self.0)
@@ -35,19 +35,19 @@ impl Mark {
 /// A node that is waited for, and what its end means.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waits {
-    pub(crate) on: Mark,
+    pub(crate) on: NodeMark,
     pub(crate) policy: DependencyPolicy,
 }
 
 impl Waits {
-    pub(crate) const fn completed(on: Mark) -> Self {
+    pub(crate) const fn completed(on: NodeMark) -> Self {
         Self { on, policy: DependencyPolicy::AbortSuccessors }
     }
 }
 
 #[derive(Debug)]
 struct Marked {
-    mark: Mark,
+    mark: NodeMark,
     submission: AnySubmission,
     waits: Vec<Waits>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Graph(Vec<Marked>);
 
 /// A node with its name.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct CanvasNode {
     pub(crate) name: String,
     /// What it runs, without an id and dependencies.
     pub(crate) submission: AnySubmission,
@@ -68,14 +68,14 @@ pub(crate) struct Node {
 
 impl Graph {
     /// A graph of one node.
-    pub(crate) fn of(submission: AnySubmission) -> (Self, Mark) {
-        let mark = Mark(rand::random());
+    pub(crate) fn of(submission: AnySubmission) -> (Self, NodeMark) {
+        let mark = NodeMark(rand::random());
         (Self(vec![Marked { mark, submission, waits: Vec::new() }]), mark)
     }
 
     /// Adds another graph, whose heads wait for nodes of this one.
-    pub(crate) fn add(&mut self, other: Self, heads: &[Mark], waits: &[Waits]) {
-        let heads: HashSet<&Mark> = heads.iter().collect();
+    pub(crate) fn add(&mut self, other: Self, heads: &[NodeMark], waits: &[Waits]) {
+        let heads: HashSet<&NodeMark> = heads.iter().collect();
         self.0.extend(other.0.into_iter().map(|mut node| {
             if heads.contains(&node.mark) {
                 node.waits.splice(0..0, waits.iter().copied());
@@ -88,9 +88,9 @@ impl Graph {
     ///
     /// # Errors
     /// [`SubmitError::Invalid`] for a submission that can't be a node, or a parameter that refers to a node of another canvas.
-    pub(crate) fn name_all(self, last: Mark) -> Result<(Vec<Node>, String), SubmitError> {
+    pub(crate) fn name_all(self, last: NodeMark) -> Result<(Vec<CanvasNode>, String), SubmitError> {
         let names = self.names();
-        let name_of = |mark: &Mark| names.get(mark).cloned().unwrap_or_default();
+        let name_of = |mark: &NodeMark| names.get(mark).cloned().unwrap_or_default();
         let mut nodes = Vec::with_capacity(self.0.len());
         for Marked { mark, submission, mut waits } in self.0 {
             let name = name_of(&mark);
@@ -102,12 +102,12 @@ impl Graph {
                 }
             }
             let depends_on = waits.iter().map(|waits| (name_of(&waits.on), waits.policy)).collect();
-            nodes.push(Node { name, submission: submission.with_parameters(parameters), depends_on });
+            nodes.push(CanvasNode { name, submission: submission.with_parameters(parameters), depends_on });
         }
         Ok((nodes, name_of(&last)))
     }
 
-    fn names(&self) -> HashMap<Mark, String> {
+    fn names(&self) -> HashMap<NodeMark, String> {
         let mut taken: HashSet<String> = self.0.iter().filter_map(|node| node.submission.chosen_id()).collect();
         let mut counts: HashMap<String, usize> = HashMap::new();
         let unnamed = || self.0.iter().filter(|node| node.submission.chosen_id().is_none());
@@ -141,7 +141,11 @@ fn base(submission: &AnySubmission) -> String {
 }
 
 /// Parameters with the names of nodes in place of their marks, and these nodes.
-fn resolve(parameters: Payload, names: &HashMap<Mark, String>, of: &str) -> Result<(Payload, Vec<Mark>), SubmitError> {
+fn resolve(
+    parameters: Payload,
+    names: &HashMap<NodeMark, String>,
+    of: &str,
+) -> Result<(Payload, Vec<NodeMark>), SubmitError> {
     let Some(text) = std::str::from_utf8(&parameters.bytes).ok().filter(|text| text.contains(MARK)) else {
         return Ok((parameters, Vec::new()));
     };
@@ -149,7 +153,7 @@ fn resolve(parameters: Payload, names: &HashMap<Mark, String>, of: &str) -> Resu
     while let Some((before, after)) = rest.split_once(MARK) {
         resolved.push_str(before);
         let digits = after.get(..MARK_DIGITS).filter(|_| after[MARK_DIGITS..].starts_with(':'));
-        let mark = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).map(Mark);
+        let mark = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).map(NodeMark);
         let Some((mark, name)) = mark.and_then(|mark| Some((mark, names.get(&mark)?))) else {
             let rule = format!("a parameter of {of} is the result of a task that is not part of the same canvas");
             return Err(SubmitError::Invalid(rule));

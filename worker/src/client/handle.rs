@@ -17,8 +17,8 @@ use jobbers_common::{
 };
 
 use super::{
-    answers::{Standing, Taken},
-    connection::{Client, Way},
+    answers::{SubmitResult, TaskStanding},
+    connection::{Client, ClientTransport},
     error::{ResultError, SubmitError},
 };
 use crate::payload::{codec::ContentKind, encoding::Decode};
@@ -83,8 +83,8 @@ impl Client {
 }
 
 impl<R> Handle<R> {
-    pub(super) fn new(client: Client, taken: Taken) -> Self {
-        let Taken { submitted: Submitted { id, queue, status, how }, warnings } = taken;
+    pub(super) fn new(client: Client, result: SubmitResult) -> Self {
+        let SubmitResult { submitted: Submitted { id, queue, status, how }, warnings } = result;
         let result = PendingResult::new(client, id.clone());
         Self { id, queue, status, how, warnings, result }
     }
@@ -155,11 +155,11 @@ impl<R> PendingResult<R> {
     /// was not seen before, comes last.
     pub fn progress(&self, every: Duration) -> impl Stream<Item = Result<Progress, ResultError>> + Send + use<R> {
         let every = every.clamp(SHORTEST_LOOK, MAX_WAIT);
-        let look = Look { client: self.client.clone(), id: self.id.clone(), wait: Duration::ZERO, seen: None };
+        let look = ProgressLook { client: self.client.clone(), id: self.id.clone(), wait: Duration::ZERO, seen: None };
         stream::try_unfold(Some(look), move |look| async move {
             let Some(mut look) = look else { return Ok(None) };
             loop {
-                let Standing { status, progress, .. } = standing(&look.client, &look.id, look.wait).await?;
+                let TaskStanding { status, progress, .. } = standing(&look.client, &look.id, look.wait).await?;
                 look.wait = every;
                 let next = progress.filter(|progress| look.seen.as_ref() != Some(progress));
                 match (next, status.is_finished()) {
@@ -180,7 +180,7 @@ impl<R> PendingResult<R> {
 const SHORTEST_LOOK: Duration = Duration::from_millis(50);
 
 /// A look at a task that reports its progress.
-struct Look {
+struct ProgressLook {
     client: Client,
     id: TaskId,
     /// How long it waits for the task's end.
@@ -189,10 +189,10 @@ struct Look {
 }
 
 /// The task, once it is over or `wait` has passed, with its messages decoded.
-async fn standing(client: &Client, id: &TaskId, wait: Duration) -> Result<Standing, ResultError> {
-    let standing = match client.way() {
-        Way::Store(store) => store.await_finished(id, wait).await?,
-        Way::Http(http) => http.await_finished(id, wait).await?,
+async fn standing(client: &Client, id: &TaskId, wait: Duration) -> Result<TaskStanding, ResultError> {
+    let standing = match client.transport() {
+        ClientTransport::Store(store) => store.await_finished(id, wait).await?,
+        ClientTransport::Http(http) => http.await_finished(id, wait).await?,
     };
     let mut standing = standing.ok_or(ResultError::Unknown)?;
     if let Some(progress) = &mut standing.progress {
@@ -234,7 +234,7 @@ impl<R: Decode> PendingResult<R> {
         loop {
             let left = until.map_or(MAX_WAIT, |until| until.saturating_duration_since(Instant::now()));
             let wait = left.min(MAX_WAIT);
-            let Standing { status, result, error, .. } = standing(&self.client, &self.id, wait).await?;
+            let TaskStanding { status, result, error, .. } = standing(&self.client, &self.id, wait).await?;
             if status == Status::Completed {
                 let result = result.unwrap_or_else(|| Payload::json(&b"null"[..]));
                 let result = self.client.codecs().decode(result, ContentKind::Result)?;

@@ -30,9 +30,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{
-    answers::{Standing, Taken},
+    answers::{SubmitResult, TaskStanding},
     error::SubmitError,
-    named::Named,
+    named_workflow::NamedWorkflow,
 };
 
 /// How often an unanswered request is sent.
@@ -77,7 +77,11 @@ impl Http {
         send(self.client.post(path).waiting(wait).json(body)).await
     }
 
-    pub(super) async fn submit(&self, batch: &[TaskDraft], on_conflict: OnConflict) -> Result<Vec<Taken>, SubmitError> {
+    pub(super) async fn submit(
+        &self,
+        batch: &[TaskDraft],
+        on_conflict: OnConflict,
+    ) -> Result<Vec<SubmitResult>, SubmitError> {
         let tasks = batch.iter().map(request_of).collect::<Result<_, _>>()?;
         let on_conflict = match on_conflict {
             OnConflict::Fail => None,
@@ -90,10 +94,10 @@ impl Http {
             call = call.header(TRACEPARENT, &traces::write(&span));
         }
         let answer: SubmittedList = send(call).await?;
-        Ok(answer.tasks.into_iter().map(Taken::from).collect())
+        Ok(answer.tasks.into_iter().map(SubmitResult::from).collect())
     }
 
-    pub(super) async fn submit_workflow(&self, named: &Named) -> Result<(), SubmitError> {
+    pub(super) async fn submit_workflow(&self, named: &NamedWorkflow) -> Result<(), SubmitError> {
         let nodes = named.nodes.iter().map(request_of).collect::<Result<_, _>>()?;
         let body = WorkflowRequest { id: Some(named.id.clone()), name: named.name.clone(), nodes, mermaid: None };
         self.post::<WorkflowView>("/workflows", &body, Duration::ZERO).await.map(drop)
@@ -107,7 +111,11 @@ impl Http {
         }
     }
 
-    pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {
+    pub(super) async fn await_finished(
+        &self,
+        id: &TaskId,
+        wait: Duration,
+    ) -> Result<Option<TaskStanding>, SubmitError> {
         let call = self.client.get(&path(["tasks", id.as_str()])).waiting(wait);
         match send::<TaskView>(call.query(&[("wait", format!("{}ms", wait.as_millis()))])).await {
             Ok(task) if task.sensitive && task.is_over() => self.reveal(id).await.map(Some),
@@ -118,12 +126,12 @@ impl Http {
     }
 
     /// A sensitive task that is over, with its result or its error.
-    async fn reveal(&self, id: &TaskId) -> Result<Standing, SubmitError> {
+    async fn reveal(&self, id: &TaskId) -> Result<TaskStanding, SubmitError> {
         self.standing(send(self.client.post(&path(["tasks", id.as_str(), "reveal"]))).await?)
     }
 
-    fn standing(&self, mut task: TaskView) -> Result<Standing, SubmitError> {
-        Ok(Standing {
+    fn standing(&self, mut task: TaskView) -> Result<TaskStanding, SubmitError> {
+        Ok(TaskStanding {
             status: task.status,
             result: self.payload(task.result.as_deref(), task.result_content_type.as_deref())?,
             progress: task.progress.map(Progress::from),
@@ -223,7 +231,7 @@ fn request_of(draft: &TaskDraft) -> Result<TaskRequest<'_>, SubmitError> {
     })
 }
 
-impl From<SubmittedView> for Taken {
+impl From<SubmittedView> for SubmitResult {
     fn from(view: SubmittedView) -> Self {
         let SubmittedView { id, queue, status, created, replaced, updated, warnings } = view;
         let how = match (created, replaced, updated) {

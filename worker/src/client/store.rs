@@ -15,16 +15,16 @@ use jobbers_process::telemetry::traces;
 use opentelemetry::{Context, trace::TraceContextExt};
 
 use super::{
-    answers::{Standing, Taken},
+    answers::{SubmitResult, TaskStanding},
     error::SubmitError,
 };
 
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct DirectStore {
     cache: Arc<ConfigCache>,
 }
 
-impl Store {
+impl DirectStore {
     pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
         Self { cache: Arc::new(ConfigCache::new(engine)) }
     }
@@ -37,7 +37,7 @@ impl Store {
         &self,
         batch: Vec<TaskDraft>,
         on_conflict: OnConflict,
-    ) -> Result<Vec<Taken>, SubmitError> {
+    ) -> Result<Vec<SubmitResult>, SubmitError> {
         let config = self.cache.recent().await?;
         let mut tasks = Vec::with_capacity(batch.len());
         for draft in batch {
@@ -49,7 +49,7 @@ impl Store {
         let submitted = self.send(&config, tasks, on_conflict).await;
         let failure = submitted.as_ref().err().map(Error::kind);
         spans.values().for_each(|span| traces::end(span, failure));
-        Ok(submitted?.into_iter().map(Taken::from).collect())
+        Ok(submitted?.into_iter().map(SubmitResult::from).collect())
     }
 
     /// Checks whether a submission may name its queue. Before refusing, it asks the store: the rule may be gone, and a
@@ -100,9 +100,13 @@ impl Store {
         Ok(tasks)
     }
 
-    pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {
+    pub(super) async fn await_finished(
+        &self,
+        id: &TaskId,
+        wait: Duration,
+    ) -> Result<Option<TaskStanding>, SubmitError> {
         let task = self.engine().await_finished(id, wait).await?;
-        Ok(task.map(|mut task| Standing {
+        Ok(task.map(|mut task| TaskStanding {
             status: task.status,
             result: task.result,
             progress: task.progress,

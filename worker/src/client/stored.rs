@@ -22,7 +22,7 @@ use jobbers_common::{
 };
 
 use super::{
-    connection::{Client, Way},
+    connection::{Client, ClientTransport},
     error::SubmitError,
     http::Http,
 };
@@ -44,12 +44,12 @@ impl Client {
     /// # Errors
     /// [`SubmitError`], such as one with the code `unknown_task`, `task_over` or `circular_dependency`; then none was added.
     pub async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
-        match self.way() {
-            Way::Store(store) => {
+        match self.transport() {
+            ClientTransport::Store(store) => {
                 let answers = store.engine().add_dependencies(edges).await?;
                 Ok(answers.into_iter().filter(|is_new| *is_new).count())
             }
-            Way::Http(http) => {
+            ClientTransport::Http(http) => {
                 let dependencies = edges.iter().cloned().map(NewDependencyRequest::from).collect();
                 let body = AddDependencies { dependencies };
                 let answer: AddedDependencies = http.post("/dependencies", &body, Duration::ZERO).await?;
@@ -77,9 +77,11 @@ impl Client {
 
     async fn send_signal(&self, id: &TaskId, name: &str, keep_for: Option<Duration>) -> Result<bool, SubmitError> {
         let name = SignalName::new(name)?;
-        match self.way() {
-            Way::Store(store) => read_signalled(store.engine().signal(id, &name, keep_for).await?, id, &name),
-            Way::Http(http) => {
+        match self.transport() {
+            ClientTransport::Store(store) => {
+                read_signalled(store.engine().signal(id, &name, keep_for).await?, id, &name)
+            }
+            ClientTransport::Http(http) => {
                 let path = path(["tasks", id.as_str(), "signal"]);
                 let answer: SignalledView = http.post(&path, &SendSignal { name, keep_for }, Duration::ZERO).await?;
                 Ok(answer.is_new)
@@ -92,9 +94,9 @@ impl Client {
     /// # Errors
     /// [`SubmitError`]. Safe to repeat.
     pub async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>, SubmitError> {
-        match self.way() {
-            Way::Store(store) => Ok(store.engine().cancel(ids).await?),
-            Way::Http(http) => {
+        match self.transport() {
+            ClientTransport::Store(store) => Ok(store.engine().cancel(ids).await?),
+            ClientTransport::Http(http) => {
                 let body = CancelRequest::of(ids.to_vec());
                 let answer: CancelReport = http.post("/tasks/cancel", &body, Duration::ZERO).await?;
                 answer.tasks.iter().map(|task| read_cancelled(http, task)).collect()
@@ -108,9 +110,9 @@ impl Client {
     /// # Errors
     /// [`SubmitError`]. Safe to repeat.
     pub async fn delete(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>, SubmitError> {
-        match self.way() {
-            Way::Store(store) => Ok(store.engine().delete_tasks(ids, cascade).await?),
-            Way::Http(http) => {
+        match self.transport() {
+            ClientTransport::Store(store) => Ok(store.engine().delete_tasks(ids, cascade).await?),
+            ClientTransport::Http(http) => {
                 let body = DeleteRequest { ids: asked(ids), cascade };
                 let answer: DeleteReport = http.post("/tasks/delete", &body, Duration::ZERO).await?;
                 Ok(answer.tasks.iter().map(|task| read_deleted(task.outcome)).collect())
@@ -124,9 +126,9 @@ impl Client {
     /// # Errors
     /// [`SubmitError`].
     pub async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>, SubmitError> {
-        match self.way() {
-            Way::Store(store) => Ok(store.engine().statuses(ids).await?),
-            Way::Http(http) => {
+        match self.transport() {
+            ClientTransport::Store(store) => Ok(store.engine().statuses(ids).await?),
+            ClientTransport::Http(http) => {
                 let body = StatusesRequest { queues: Vec::new(), ids: asked(ids), status: Vec::new() };
                 let answer: StatusesView = http.post("/tasks/statuses", &body, Duration::ZERO).await?;
                 Ok(answer.tasks.into_iter().map(|task| task.status).collect())

@@ -58,7 +58,7 @@ pub struct Submission<R> {
     priority: Option<u8>,
     start: Start,
     overrides: PolicyOverrides,
-    unique: Option<Wanted>,
+    unique: Option<WantedUniqueness>,
     concurrency_key: Option<Result<String, String>>,
     labels: Vec<(String, String)>,
     /// The labels of the task's author, where the submission has none of that name.
@@ -72,14 +72,14 @@ pub struct Submission<R> {
 
 /// The uniqueness settings so far: by the task's author, then by the submitter.
 #[derive(Debug, Clone, Default)]
-struct Wanted {
+struct WantedUniqueness {
     key: Option<Result<String, String>>,
     span: Option<Duration>,
     statuses: Option<StatusSet>,
     rule: OnDuplicate,
 }
 
-impl Wanted {
+impl WantedUniqueness {
     fn of_author<P>(unique: &Uniqueness<P>, job: &P, parameters: &Result<Payload, String>) -> Self {
         let key = match (unique.by, parameters) {
             (Some(by), _) => by(job),
@@ -122,7 +122,7 @@ impl<R> Clone for Submission<R> {
 impl<R> Submission<R> {
     pub(crate) fn new<P: Encode>(task: &Declared<P>, job: &P) -> Self {
         let parameters = job.encode().map(|payload| payload.unwrap_or_else(|| Payload::json(&b"null"[..])));
-        let unique = task.unique.as_ref().map(|unique| Wanted::of_author(unique, job, &parameters));
+        let unique = task.unique.as_ref().map(|unique| WantedUniqueness::of_author(unique, job, &parameters));
         Self {
             name: task.name,
             version: task.version,

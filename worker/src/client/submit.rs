@@ -3,8 +3,8 @@
 use jobbers_common::{engine::OnConflict, submission::draft::TaskDraft};
 
 use super::{
-    answers::Taken,
-    connection::{Client, Way},
+    answers::SubmitResult,
+    connection::{Client, ClientTransport},
     error::SubmitError,
     handle::Handle,
     submission::Submission,
@@ -40,8 +40,8 @@ impl Client {
         on_conflict: OnConflict,
     ) -> Result<Vec<Handle<R>>, SubmitError> {
         let batch = batch.into_iter().map(|submission| submission.check(self)).collect::<Result<_, _>>()?;
-        let taken = self.submit_drafts(batch, on_conflict).await?;
-        Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
+        let results = self.submit_drafts(batch, on_conflict).await?;
+        Ok(results.into_iter().map(|result| Handle::new(self.clone(), result)).collect())
     }
 
     /// Submits what has been checked.
@@ -49,15 +49,15 @@ impl Client {
         &self,
         batch: Vec<TaskDraft>,
         on_conflict: OnConflict,
-    ) -> Result<Vec<Taken>, SubmitError> {
-        let taken = match self.way() {
-            Way::Store(store) => store.submit(batch, on_conflict).await?,
-            Way::Http(http) => http.submit(&batch, on_conflict).await?,
+    ) -> Result<Vec<SubmitResult>, SubmitError> {
+        let results = match self.transport() {
+            ClientTransport::Store(store) => store.submit(batch, on_conflict).await?,
+            ClientTransport::Http(http) => http.submit(&batch, on_conflict).await?,
         };
         if self.takes_lost_answer() {
             return Err(SubmitError::Unreachable("the answer to the submission was lost".to_owned()));
         }
-        Ok(taken)
+        Ok(results)
     }
 }
 
@@ -67,7 +67,7 @@ impl<R> Submission<R> {
     /// # Errors
     /// [`SubmitError`]; nothing is submitted then.
     pub async fn submit(self, client: &Client) -> Result<Handle<R>, SubmitError> {
-        let taken = client.submit_all([self]).await?;
-        taken.into_iter().next().ok_or_else(|| SubmitError::Unreachable("a submission without an answer".to_owned()))
+        let results = client.submit_all([self]).await?;
+        results.into_iter().next().ok_or_else(|| SubmitError::Unreachable("a submission without an answer".to_owned()))
     }
 }

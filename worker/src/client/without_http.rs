@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    answers::{Standing, Taken},
+    answers::{SubmitResult, TaskStanding},
     error::SubmitError,
-    named::Named,
+    named_workflow::NamedWorkflow,
 };
 
 #[derive(Debug)]
@@ -37,11 +37,11 @@ impl Http {
         match self.0 {}
     }
 
-    pub(super) async fn submit(&self, _: &[TaskDraft], _: OnConflict) -> Result<Vec<Taken>, SubmitError> {
+    pub(super) async fn submit(&self, _: &[TaskDraft], _: OnConflict) -> Result<Vec<SubmitResult>, SubmitError> {
         match self.0 {}
     }
 
-    pub(super) async fn submit_workflow(&self, _: &Named) -> Result<(), SubmitError> {
+    pub(super) async fn submit_workflow(&self, _: &NamedWorkflow) -> Result<(), SubmitError> {
         match self.0 {}
     }
 
@@ -49,7 +49,7 @@ impl Http {
         match self.0 {}
     }
 
-    pub(super) async fn await_finished(&self, _: &TaskId, _: Duration) -> Result<Option<Standing>, SubmitError> {
+    pub(super) async fn await_finished(&self, _: &TaskId, _: Duration) -> Result<Option<TaskStanding>, SubmitError> {
         match self.0 {}
     }
 

@@ -21,14 +21,14 @@ use jobbers_common::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    connection::{Client, Way},
+    connection::{Client, ClientTransport},
     error::{ResultError, SubmitError},
     handle::PendingResult,
-    named::Named,
-    store::Store,
+    named_workflow::NamedWorkflow,
+    store::DirectStore,
 };
 use crate::{
-    client::graph::{Graph, Mark, Node},
+    client::graph::{CanvasNode, Graph, NodeMark},
     payload::encoding::Decode,
 };
 
@@ -62,7 +62,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 #[must_use = "nothing is submitted before `.submit(&client)`"]
 pub struct Flow<R> {
     graph: Graph,
-    last: Mark,
+    last: NodeMark,
     id: Option<String>,
     name: Option<String>,
     output: PhantomData<fn() -> R>,
@@ -90,7 +90,7 @@ pub struct RunHandle<R> {
 }
 
 impl<R> Flow<R> {
-    pub(crate) const fn new(graph: Graph, last: Mark) -> Self {
+    pub(crate) const fn new(graph: Graph, last: NodeMark) -> Self {
         Self { graph, last, id: None, name: None, output: PhantomData }
     }
 
@@ -122,7 +122,7 @@ impl<R> Flow<R> {
         let last = node_task_id(&id, &node_name(&last)?);
         let name = self.name.map(WorkflowName::new).transpose()?;
         let prefix = format!("{id}/");
-        let check = |Node { name, submission, depends_on }| {
+        let check = |CanvasNode { name, submission, depends_on }| {
             node_name(&name)?;
             depends_on
                 .into_iter()
@@ -130,10 +130,10 @@ impl<R> Flow<R> {
                 .check_node(client, &prefix)
         };
         let nodes = nodes.into_iter().map(check).collect::<Result<_, _>>()?;
-        let named = Named { id: id.clone(), name, nodes };
-        match client.way() {
-            Way::Store(store) => submit(store, named).await?,
-            Way::Http(http) => http.submit_workflow(&named).await?,
+        let named = NamedWorkflow { id: id.clone(), name, nodes };
+        match client.transport() {
+            ClientTransport::Store(store) => submit(store, named).await?,
+            ClientTransport::Http(http) => http.submit_workflow(&named).await?,
         }
         Ok(RunHandle { id, client: client.clone(), result: client.task(last) })
     }
@@ -172,16 +172,18 @@ impl<R> RunHandle<R> {
     /// # Errors
     /// [`SubmitError`].
     pub async fn state(&self) -> Result<Option<RunState>, SubmitError> {
-        match self.client.way() {
-            Way::Store(store) => Ok(store.engine().workflow(&self.id).await?.map(|stored| stored.run.state)),
-            Way::Http(http) => http.workflow_state(&self.id).await,
+        match self.client.transport() {
+            ClientTransport::Store(store) => {
+                Ok(store.engine().workflow(&self.id).await?.map(|stored| stored.run.state))
+            }
+            ClientTransport::Http(http) => http.workflow_state(&self.id).await,
         }
     }
 }
 
 /// Stores the run, and its tasks unless they are many.
-async fn submit(store: &Store, named: Named) -> Result<(), SubmitError> {
-    let Named { id, name, nodes } = named;
+async fn submit(store: &DirectStore, named: NamedWorkflow) -> Result<(), SubmitError> {
+    let NamedWorkflow { id, name, nodes } = named;
     let on_crash: HashMap<String, CrashPolicy> =
         nodes.iter().map(|node| (node.id.to_string(), node.on_crash)).collect();
     let workflow = nodes.into_iter().map(new_node).collect::<Result<_, _>>()?;

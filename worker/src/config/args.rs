@@ -42,17 +42,17 @@ pub struct Args {
 
 impl Args {
     /// The program's own.
-    pub(crate) fn read() -> Result<Self, Unreadable> {
-        Self::try_parse().map_err(Unreadable)
+    pub(crate) fn read() -> Result<Self, UnreadableArgs> {
+        Self::try_parse().map_err(UnreadableArgs)
     }
 }
 
 /// Flags that make no sense, or a request for help.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) struct Unreadable(clap::Error);
+pub(crate) struct UnreadableArgs(clap::Error);
 
-impl Unreadable {
+impl UnreadableArgs {
     /// Prints it, and returns the exit code of the program.
     pub(crate) fn report(&self) -> ExitCode {
         self.0.print().ok();
@@ -70,8 +70,8 @@ impl Config {
     /// [`ConfigError`], with every value that is out of bounds.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let engine = args.engine.resolved().engine_url;
-        let said = Said { engine, wait: &args.wait, worker: &args.worker, metrics: &args.metrics };
-        let (config, address_file) = layered_on_site(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &said)?;
+        let flags = FlagsLayer { engine, wait: &args.wait, worker: &args.worker, metrics: &args.metrics };
+        let (config, address_file) = layered_on_site(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &flags)?;
         let config = Self { address_file, ..config };
         config.validate()?;
         Ok(config)
@@ -125,14 +125,14 @@ pub struct WorkerArgs {
 }
 
 /// Flags and environment as one layer.
-struct Said<'a> {
+struct FlagsLayer<'a> {
     engine: Option<String>,
     wait: &'a WaitArgs,
     worker: &'a WorkerArgs,
     metrics: &'a MetricsArgs,
 }
 
-impl Serialize for Said<'_> {
+impl Serialize for FlagsLayer<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::{Error, SerializeMap};
 

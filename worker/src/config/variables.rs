@@ -44,10 +44,10 @@ pub(crate) struct Args {
 /// Why a program can't take its arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Unreadable(String);
+pub(crate) struct UnreadableArgs(String);
 
 #[cfg(not(feature = "cli"))]
-impl Unreadable {
+impl UnreadableArgs {
     /// Prints it, and returns the exit code of the program.
     pub(crate) fn report(&self) -> ExitCode {
         logging::say(tracing::Level::ERROR, format_args!("error: {self}"));
@@ -58,7 +58,7 @@ impl Unreadable {
 #[cfg(not(feature = "cli"))]
 impl Args {
     /// The program's own.
-    pub(crate) fn read() -> Result<Self, Unreadable> {
+    pub(crate) fn read() -> Result<Self, UnreadableArgs> {
         Self::of(std::env::args().nth(1).as_deref(), |name| std::env::var(name).ok())
     }
 }
@@ -73,11 +73,11 @@ impl Config {
 
 impl Args {
     /// Of the first argument, and of what `variable` looks up.
-    fn of(argument: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Unreadable> {
+    fn of(argument: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Result<Self, UnreadableArgs> {
         let without = "this program is built without the feature `cli` of jobbers-worker, which brings flags and files: \
                        build it with that feature, or set ENGINE_URL, JOBBERS_LOG, WORKER_ROLE and the other variables";
         if let Some(argument) = argument {
-            return Err(Unreadable(format!("unknown argument {argument}: {without}")));
+            return Err(UnreadableArgs(format!("unknown argument {argument}: {without}")));
         }
         let mut variables: Vec<(&'static str, String)> = Vec::new();
         for (name, key) in VARIABLES {
@@ -85,11 +85,11 @@ impl Args {
                 continue;
             };
             if key == FILE {
-                return Err(Unreadable(format!("{name}={text}: {without}")));
+                return Err(UnreadableArgs(format!("{name}={text}: {without}")));
             }
             variables.push((key, text));
         }
-        Ok(Self { variables, log: LogArgs::of_variables(variable).map_err(Unreadable)? })
+        Ok(Self { variables, log: LogArgs::of_variables(variable).map_err(UnreadableArgs)? })
     }
 
     fn load_in(&self, folder: &Path) -> Result<Config, ConfigError> {

@@ -66,7 +66,7 @@ pub(crate) struct Tools {
 }
 
 /// How the run of a task function ended.
-enum End {
+enum RunEnd {
     /// It returned.
     Answered(Answer),
     /// It panicked, perhaps only while it was dropped.
@@ -87,7 +87,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
     let attempt = Arc::clone(&handover.0);
     // It may have waited for a lane and received a stop request meanwhile.
     if attempt.stopped().is_some_and(|why| why != Stop::Fail) {
-        return handover.end(judge(&attempt, task, End::Abandoned));
+        return handover.end(judge(&attempt, task, RunEnd::Abandoned));
     }
     let context = Context::new(Arc::clone(&attempt));
     if let Err(error) = attempt.decode() {
@@ -165,7 +165,7 @@ fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, Attempt
 
 /// Polls the task function until it ends, reaches one of its limits, or has used up its grace after a stop request. Its
 /// limits count from when it has `begun`.
-async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<Output = ()>, grace: Grace) -> End {
+async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<Output = ()>, grace: Grace) -> RunEnd {
     let mut overdue = None;
     let end = tokio::select! {
         biased;
@@ -186,13 +186,13 @@ async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<O
     // A value the function held may panic when it is dropped.
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(running)));
     match (end, dropped) {
-        (_, Err(panic)) => caught(Err(panic)).map_or_else(End::Panicked, End::Answered),
+        (_, Err(panic)) => caught(Err(panic)).map_or_else(RunEnd::Panicked, RunEnd::Answered),
         // Work that was completed after all counts: failing it would only repeat it.
-        (Some(Ok(Ok(result))), _) => End::Answered(Ok(result)),
+        (Some(Ok(Ok(result))), _) => RunEnd::Answered(Ok(result)),
         (answer, Ok(())) => overdue.unwrap_or(match answer {
-            Some(Ok(answer)) => End::Answered(answer),
-            Some(Err(failure)) => End::Panicked(failure),
-            None => End::Abandoned,
+            Some(Ok(answer)) => RunEnd::Answered(answer),
+            Some(Err(failure)) => RunEnd::Panicked(failure),
+            None => RunEnd::Abandoned,
         }),
     }
 }
@@ -222,7 +222,7 @@ async fn wind_up(attempt: &Attempt, running: &mut Running) -> Option<Result<Answ
 }
 
 /// Waits for the first of the attempt's limits: its timeout, or silence for too long.
-async fn first_limit(attempt: &Attempt) -> End {
+async fn first_limit(attempt: &Attempt) -> RunEnd {
     let timeout = async {
         match attempt.policy.timeout {
             Some(timeout) => sleep(timeout).await,
@@ -240,17 +240,17 @@ async fn first_limit(attempt: &Attempt) -> End {
         }
     };
     tokio::select! {
-        () = timeout => End::TimedOut,
-        () = silence => End::Silent,
+        () = timeout => RunEnd::TimedOut,
+        () = silence => RunEnd::Silent,
     }
 }
 
 /// The outcome to settle, from how the attempt ended and why it got a stop request. `None` if its lease is lost.
-fn judge(attempt: &Attempt, task: &dyn AnyTask, end: End) -> Option<Outcome> {
+fn judge(attempt: &Attempt, task: &dyn AnyTask, end: RunEnd) -> Option<Outcome> {
     match (attempt.stopped(), end) {
         (Some(Stop::LeaseLost), _) => None,
         (Some(Stop::Cancel), _) => Some(Outcome::Cancelled),
-        (_, End::Answered(Ok(result))) => Some(completed(attempt, task, result)),
+        (_, RunEnd::Answered(Ok(result))) => Some(completed(attempt, task, result)),
         (Some(Stop::Requeue | Stop::LeaseEnding), _) => Some(attempt.given_back()),
         (Some(Stop::Fail), _) => {
             let failure = AttemptFailure::new(FailureKind::Shutdown, "its worker shut down");
@@ -266,7 +266,7 @@ fn completed(attempt: &Attempt, task: &dyn AnyTask, result: Option<Payload>) -> 
         Ok(result) => result,
         Err(error) => {
             let error = TaskError::retry(format!("the result: {error}")).kind("unencodable_result");
-            return failed(attempt, task, End::Answered(Err(error)));
+            return failed(attempt, task, RunEnd::Answered(Err(error)));
         }
     };
     let bytes = result.as_ref().map_or(0, Payload::len);
@@ -278,30 +278,30 @@ fn completed(attempt: &Attempt, task: &dyn AnyTask, result: Option<Payload>) -> 
     settle(attempt, &Verdict::Fatal, failure)
 }
 
-fn failed(attempt: &Attempt, function: &dyn AnyTask, end: End) -> Outcome {
+fn failed(attempt: &Attempt, function: &dyn AnyTask, end: RunEnd) -> Outcome {
     let (policy, task) = (&attempt.policy, &attempt.task);
     let failure_of = |kind, Reason { kind: error_kind, message, .. }| AttemptFailure::new(kind, message).of(error_kind);
     let missing_state = match &end {
-        End::Answered(Err(error)) => error.reason().and_then(Reason::missing_state),
+        RunEnd::Answered(Err(error)) => error.reason().and_then(Reason::missing_state),
         _ => None,
     };
-    if let (Some(type_name), End::Answered(Err(TaskError::Retry(_)))) = (missing_state, &end) {
+    if let (Some(type_name), RunEnd::Answered(Err(TaskError::Retry(_)))) = (missing_state, &end) {
         return attempt.given_back_without_state(type_name);
     }
     let (verdict, failure) = match end {
-        End::Answered(Err(TaskError::Cancelled)) => return Outcome::Cancelled,
-        End::Answered(Err(TaskError::Retry(reason))) => (Verdict::Retry, failure_of(FailureKind::Error, reason)),
-        End::Answered(Err(TaskError::RetryAfter(delay, reason))) => {
+        RunEnd::Answered(Err(TaskError::Cancelled)) => return Outcome::Cancelled,
+        RunEnd::Answered(Err(TaskError::Retry(reason))) => (Verdict::Retry, failure_of(FailureKind::Error, reason)),
+        RunEnd::Answered(Err(TaskError::RetryAfter(delay, reason))) => {
             (Verdict::RetryAfter(delay), failure_of(FailureKind::Error, reason))
         }
-        End::Answered(Err(TaskError::Fatal(reason))) => (Verdict::Fatal, failure_of(FailureKind::Fatal, reason)),
-        End::Answered(Err(TaskError::Aborted(reason))) => (Verdict::Aborted, failure_of(FailureKind::Fatal, reason)),
-        End::Panicked(failure) => (Verdict::Retry, failure),
-        End::TimedOut => {
+        RunEnd::Answered(Err(TaskError::Fatal(reason))) => (Verdict::Fatal, failure_of(FailureKind::Fatal, reason)),
+        RunEnd::Answered(Err(TaskError::Aborted(reason))) => (Verdict::Aborted, failure_of(FailureKind::Fatal, reason)),
+        RunEnd::Panicked(failure) => (Verdict::Retry, failure),
+        RunEnd::TimedOut => {
             let message = format!("ran longer than {}", duration::format(policy.timeout.unwrap_or_default()));
             (Verdict::Retry, AttemptFailure::new(FailureKind::Timeout, message))
         }
-        End::Silent => {
+        RunEnd::Silent => {
             let limit = duration::format(policy.max_heartbeat_interval.unwrap_or_default());
             let verdict = match policy.on_stall {
                 OnStall::Stall => Verdict::Stalled,
@@ -310,7 +310,7 @@ fn failed(attempt: &Attempt, function: &dyn AnyTask, end: End) -> Outcome {
             };
             (verdict, AttemptFailure::new(FailureKind::Stall, format!("no heartbeat for {limit}")))
         }
-        End::Answered(Ok(_)) | End::Abandoned => return attempt.given_back(),
+        RunEnd::Answered(Ok(_)) | RunEnd::Abandoned => return attempt.given_back(),
     };
     let outcome = settle_by(attempt, function, &verdict, failure);
     if let Some(AttemptFailure { kind, error_kind, message }) = outcome.failure() {

@@ -16,12 +16,12 @@ use crate::{
 
 /// An attempt that is to run, and its function. Dropping it gives the task back.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct LaneJob {
     handover: Handover,
     function: &'static dyn AnyTask,
 }
 
-impl Job {
+impl LaneJob {
     pub(crate) const fn new(attempt: Arc<Attempt>, function: &'static dyn AnyTask) -> Self {
         Self { handover: Handover::new(attempt), function }
     }
@@ -31,15 +31,15 @@ impl Job {
 #[derive(Debug)]
 pub(crate) struct Lanes {
     most: usize,
-    inside: Mutex<Inside>,
+    inside: Mutex<LanesState>,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct LanesState {
     /// Lanes in use.
     busy: usize,
     /// The earliest claim first. Empty while a lane is free.
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<LaneJob>,
 }
 
 impl Lanes {
@@ -48,12 +48,12 @@ impl Lanes {
     }
 
     /// Adds jobs. Returns the lanes in which some of them run, to be spawned; the others wait.
-    pub(crate) fn enter(self: &Arc<Self>, jobs: Vec<Job>) -> Vec<Lane> {
+    pub(crate) fn enter(self: &Arc<Self>, jobs: Vec<LaneJob>) -> Vec<OccupiedLane> {
         let mut inside = self.inside.lock();
         inside.waiting.extend(jobs);
         let count = self.most.saturating_sub(inside.busy).min(inside.waiting.len());
         inside.busy += count;
-        let begin = |job| Lane { lanes: Arc::clone(self), job: Some(job), is_busy: true };
+        let begin = |job| OccupiedLane { lanes: Arc::clone(self), job: Some(job), is_busy: true };
         inside.waiting.drain(..count).map(begin).collect()
     }
 
@@ -76,16 +76,16 @@ impl Lanes {
 
 /// A lane in use.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct OccupiedLane {
     lanes: Arc<Lanes>,
-    job: Option<Job>,
+    job: Option<LaneJob>,
     is_busy: bool,
 }
 
-impl Lane {
+impl OccupiedLane {
     /// Runs its job, and then those that wait, one after another.
     pub(crate) async fn run(mut self, tools: Arc<Tools>) {
-        while let Some(Job { handover, function }) = self.job.take() {
+        while let Some(LaneJob { handover, function }) = self.job.take() {
             execute(handover, function, Arc::clone(&tools)).await;
             self.take_next();
             // Functions that never yield would otherwise block a thread of the runtime.
@@ -105,7 +105,7 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for OccupiedLane {
     /// The runtime ended, or an executor failed.
     fn drop(&mut self) {
         if self.is_busy {

@@ -35,7 +35,7 @@ impl Call {
 }
 
 /// The result of a call.
-pub(super) struct Answer {
+pub(super) struct CallResult {
     pub(super) call: Call,
     pub(super) result: Result<CycleReply>,
 }

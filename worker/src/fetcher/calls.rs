@@ -6,7 +6,7 @@ use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use jobbers_common::engine::{ClaimRequest, Cycle, Engine, Error};
 
 use super::{
-    call::{Answer, Ask, Call},
+    call::{Ask, Call, CallResult},
     settling::Settling,
 };
 use crate::attempts::attempt::SharedState;
@@ -17,7 +17,7 @@ const MOST_CALLS: usize = 2;
 /// The calls that the store has not answered.
 #[derive(Default)]
 pub(super) struct Calls {
-    under_way: FuturesUnordered<BoxFuture<'static, Box<Answer>>>,
+    under_way: FuturesUnordered<BoxFuture<'static, Box<CallResult>>>,
     /// Tasks that they ask for.
     asked: usize,
     /// Settlements in them.
@@ -45,7 +45,7 @@ impl Calls {
     }
 
     /// The next answer; `None` if no call is under way.
-    pub(super) async fn next(&mut self) -> Option<Box<Answer>> {
+    pub(super) async fn next(&mut self) -> Option<Box<CallResult>> {
         let answer = self.under_way.next().await?;
         self.asked -= answer.call.ask.room;
         self.settling -= answer.call.settling.len();
@@ -78,7 +78,7 @@ impl Calls {
             let sent = Instant::now();
             let answered = tokio::time::timeout(lease, engine.cycle(cycle)).await;
             let result = answered.unwrap_or_else(|_| Err(Error::unavailable("no answer in time")));
-            Box::new(Answer { call: Call { settling, is_alone, ask, sent }, result })
+            Box::new(CallResult { call: Call { settling, is_alone, ask, sent }, result })
         }));
     }
 }

@@ -15,21 +15,21 @@ use jobbers_common::{
 
 use super::{
     Fetcher,
-    call::{Answer, Call},
+    call::{Call, CallResult},
     settling::Settling,
 };
 use crate::{
     attempts::{
-        attempt::{Attempt, Stop, Taken},
+        attempt::{Attempt, Stop, TakenAt},
         meters::{self, pair::Pair},
     },
-    execution::lanes::Job,
+    execution::lanes::LaneJob,
     tasks::task_fn::AnyTask,
 };
 
 impl Fetcher {
     /// Handles the answer of a call.
-    pub(super) fn take_in(&mut self, Answer { call, result }: Answer) {
+    pub(super) fn take_in(&mut self, CallResult { call, result }: CallResult) {
         if let Some(queue) = &mut self.slots.blocking {
             queue.answered(call.ask.blocking);
         }
@@ -129,7 +129,7 @@ impl Fetcher {
         }
         self.parts.planner.answered(asked, known.iter().map(|(task, ..)| &task.queue));
         self.slots.begin(known.len());
-        let attempts = self.parts.leases.admit(known, &self.parts.shared, Taken { asked: sent, answered: now });
+        let attempts = self.parts.leases.admit(known, &self.parts.shared, TakenAt { asked: sent, answered: now });
         for (attempt, function) in attempts.iter().zip(&functions) {
             if self.slots.blocking.is_some() && function.is_blocking() {
                 attempt.enter_blocking_queue();
@@ -152,7 +152,7 @@ impl Fetcher {
     /// but the last becomes a tokio task of its own, and the last runs in the task that brought them.
     fn spawn(&self, attempts: Vec<Arc<Attempt>>, functions: Vec<&'static dyn AnyTask>) {
         let tools = Arc::clone(&self.parts.tools);
-        let jobs = attempts.into_iter().zip(functions).map(|(attempt, function)| Job::new(attempt, function));
+        let jobs = attempts.into_iter().zip(functions).map(|(attempt, function)| LaneJob::new(attempt, function));
         let mut lanes = self.slots.lanes.enter(jobs.collect());
         let Some(last) = lanes.pop() else { return };
         self.parts.runtime.spawn(async move {

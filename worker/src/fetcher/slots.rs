@@ -26,7 +26,7 @@ use crate::{
 const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The slots of a worker and the attempts in and ahead of them.
-pub(super) struct Slots {
+pub(super) struct WorkerSlots {
     count: usize,
     /// Tasks left until a clean exit; `None` without a limit.
     left: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Slots {
     pub(super) blocking: Option<BlockingQueue>,
 }
 
-impl Slots {
+impl WorkerSlots {
     pub(super) fn new(count: usize, left: Option<u64>, lease: Duration, blocking: Option<BlockingQueue>) -> Self {
         let patience = (lease / 256).min(LONGEST_PATIENCE);
         Self { count, left, patience, held: 0, lanes: Lanes::new(count), pace: Pace::default(), blocking }

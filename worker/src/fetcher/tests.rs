@@ -24,11 +24,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Fetcher, Parts};
+use super::{Fetcher, FetcherParts};
 use crate::{
     attempts::{
         attempt::{SharedState, Stop},
-        leases::Leases,
+        leases::HeldLeases,
         meters::Meters,
         state::States,
     },
@@ -71,7 +71,7 @@ async fn gated(ctx: Context) -> Result<(), TaskError> {
 /// A fetcher that has not started, and its parts.
 struct Rig {
     engine: Arc<ModelEngine>,
-    leases: Arc<Leases>,
+    leases: Arc<HeldLeases>,
     doors: Arc<Doors>,
     shutdown: Shutdown,
     ids: Vec<TaskId>,
@@ -93,14 +93,14 @@ impl Rig {
         let mut states = States::default();
         states.insert(Gate(Arc::clone(&doors)));
         let role = RoleName::new(DEFAULT).unwrap();
-        let (leases, meter) = (Arc::new(Leases::default()), opentelemetry::global::meter("test"));
+        let (leases, meter) = (Arc::new(HeldLeases::default()), opentelemetry::global::meter("test"));
         let tools = Tools {
             pool: BlockingPool::new(1, Handle::current()),
             tracing: None,
             layers: Layers::default(),
             hooks: AllHooks::default(),
         };
-        let mut fetcher = Fetcher::new(Parts {
+        let mut fetcher = Fetcher::new(FetcherParts {
             engine: engine.clone(),
             shared: SharedState::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),
             leases: Arc::clone(&leases),

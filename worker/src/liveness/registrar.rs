@@ -20,7 +20,7 @@ use jobbers_process::readiness;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
-    attempts::{attempt::SharedState, leases::Leases},
+    attempts::{attempt::SharedState, leases::HeldLeases},
     threads::hung::longest_first,
 };
 
@@ -102,7 +102,7 @@ impl WorkerStatus {
 pub(crate) async fn keep_registered(
     engine: Arc<dyn Engine>,
     status: Arc<WorkerStatus>,
-    leases: Arc<Leases>,
+    leases: Arc<HeldLeases>,
     shared: Arc<SharedState>,
     mut report: WorkerReport,
     catalogue: Catalogue,
@@ -150,7 +150,7 @@ pub(crate) async fn keep_registered(
 }
 
 /// The first tasks that a draining worker still runs, and how long until they are over at the latest.
-fn rest(leases: &Leases, deadline: Option<Instant>) -> (Vec<TaskId>, Option<Duration>) {
+fn rest(leases: &HeldLeases, deadline: Option<Instant>) -> (Vec<TaskId>, Option<Duration>) {
     let now = Instant::now();
     let running: Vec<_> = leases.all().into_iter().filter(|attempt| !attempt.has_ended()).collect();
     let ends: Option<Vec<Instant>> = running.iter().map(|attempt| attempt.ends_by()).collect();

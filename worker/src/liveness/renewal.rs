@@ -17,7 +17,7 @@ use tokio::time::sleep_until;
 use crate::{
     attempts::{
         attempt::{Attempt, SharedState, Stop},
-        leases::Leases,
+        leases::HeldLeases,
         meters::Renewals,
     },
     liveness::outage::blames_a_record,
@@ -29,7 +29,7 @@ use crate::{
 pub(crate) struct Renewal {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) shared: Arc<SharedState>,
-    pub(crate) leases: Arc<Leases>,
+    pub(crate) leases: Arc<HeldLeases>,
     pub(crate) meters: Renewals,
 }
 

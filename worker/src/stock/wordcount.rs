@@ -53,7 +53,7 @@ pub enum Counted {
 #[task(name = "text.wordcount", blocking, unlisted)]
 pub fn wordcount(ctx: Context, job: WordCount) -> Result<Counted, TaskError> {
     let mut file = open(&ctx, &job.path)?;
-    let mut tally = Tally::default();
+    let mut tally = WordCounter::default();
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = read_some(&mut file, &mut chunk)?;
@@ -78,7 +78,7 @@ impl NotText {
 
 /// A count in progress, fed in pieces.
 #[derive(Debug, Default)]
-struct Tally {
+struct WordCounter {
     counts: HashMap<String, u64>,
     words: u64,
     /// The word at the end of the last piece, which may continue in the next.
@@ -87,7 +87,7 @@ struct Tally {
     partial: Vec<u8>,
 }
 
-impl Tally {
+impl WordCounter {
     fn take(&mut self, bytes: &[u8]) -> Result<(), NotText> {
         let joined;
         let bytes = if self.partial.is_empty() {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     fn count(pieces: &[&[u8]]) -> Result<(u64, Vec<(String, u64)>), NotText> {
-        let mut tally = Tally::default();
+        let mut tally = WordCounter::default();
         for piece in pieces {
             tally.take(piece)?;
         }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn counts_that_would_not_fit_are_cut_and_said_to_be() {
-        let mut tally = Tally::default();
+        let mut tally = WordCounter::default();
         for n in 0..60_000 {
             tally.take(format!("word{n} common ").as_bytes()).unwrap();
         }

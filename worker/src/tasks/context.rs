@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     attempts::{
-        attempt::{Attempt, SharedState, Taken},
+        attempt::{Attempt, SharedState, TakenAt},
         state::States,
     },
     client::Client,
@@ -103,7 +103,7 @@ impl Context {
         let (lease, grace) = (jobbers_common::limits::DEFAULT_LEASE, Duration::ZERO);
         let shared = SharedState::new(worker, lease, grace, states, None);
         let now = Instant::now();
-        let taken = Taken { asked: now, answered: now };
+        let taken = TakenAt { asked: now, answered: now };
         Self(Attempt::new(task, TaskPolicy::DEFAULT, None, shared, 0, taken))
     }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     attempts::{
-        attempt::{Attempt, SharedState, Taken},
+        attempt::{Attempt, SharedState, TakenAt},
         state::States,
     },
     client::{Client, ParentClient},
@@ -189,7 +189,7 @@ impl<P: Encode, R: Send> TestAttempt<P, R> {
         let client = client.map(|client| ParentClient::new(client, carried));
         let shared = SharedState::new(worker, DEFAULT_LEASE, std::time::Duration::ZERO, states, client);
         let now = Instant::now();
-        let taken = Taken { asked: now, answered: now };
+        let taken = TakenAt { asked: now, answered: now };
         let attempt = Attempt::new(task, function.policy().clone(), None, shared, 0, taken);
         attempt.begin();
         Context::new(attempt)

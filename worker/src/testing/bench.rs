@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     attempts::{
-        attempt::{Attempt, Ended, SharedState, Taken},
+        attempt::{Attempt, Ended, SharedState, TakenAt},
         state::NeededState,
     },
     client::{Client, ResultError},
@@ -98,11 +98,11 @@ impl Drained {
         self.other += other;
     }
 
-    fn count(&mut self, run: &Run) {
+    fn count(&mut self, run: &TestedEnd) {
         let counter = match run {
-            Run::Crashed => &mut self.crashed,
-            Run::LeaseLost => &mut self.other,
-            Run::Ended(settlement) => match settlement.outcome {
+            TestedEnd::Crashed => &mut self.crashed,
+            TestedEnd::LeaseLost => &mut self.other,
+            TestedEnd::Ended(settlement) => match settlement.outcome {
                 Outcome::Completed { .. } => &mut self.completed,
                 Outcome::Retry { .. } => &mut self.retried,
                 Outcome::Failed { .. } => &mut self.failed,
@@ -114,7 +114,7 @@ impl Drained {
 }
 
 /// The end of an attempt.
-enum Run {
+enum TestedEnd {
     /// Its worker died.
     Crashed,
     /// Its lease is lost, so that nothing is to be settled.
@@ -165,7 +165,7 @@ impl TestBench {
             }
             let run = self.run(task).await?;
             drained.count(&run);
-            if let Run::Ended(settlement) = run {
+            if let TestedEnd::Ended(settlement) = run {
                 settlements.push(*settlement);
             }
         }
@@ -205,7 +205,7 @@ impl TestBench {
     }
 
     /// Runs one attempt.
-    async fn run(&self, task: ClaimedTask) -> Result<Run, TestError> {
+    async fn run(&self, task: ClaimedTask) -> Result<TestedEnd, TestError> {
         let Some(function) = self.registry.find(task.name.as_str(), task.version) else {
             return Err(TestError::NoSuchTask { name: task.name, version: task.version });
         };
@@ -214,7 +214,7 @@ impl TestBench {
         refuse_without_state(function, missing.map(NeededState::type_name).collect())?;
         let policy = function.policy().with(&task.overrides);
         let now = Instant::now();
-        let taken = Taken { asked: now, answered: now };
+        let taken = TakenAt { asked: now, answered: now };
         let attempt = Attempt::new(task, policy, None, Arc::clone(&self.shared), 0, taken);
         let (killed, planned) = self.faults.begin(&attempt);
         let mut is_crashed = planned == Some(Crash::Before);
@@ -232,10 +232,10 @@ impl TestBench {
         refuse_without_state(function, self.shared.missing.take_states().into_iter().collect())?;
         if is_crashed {
             self.store_reports(&attempt).await?;
-            return Ok(Run::Crashed);
+            return Ok(TestedEnd::Crashed);
         }
         let settlement = ended.pop().and_then(Ended::settlement);
-        Ok(settlement.map_or(Run::LeaseLost, |settlement| Run::Ended(Box::new(settlement))))
+        Ok(settlement.map_or(TestedEnd::LeaseLost, |settlement| TestedEnd::Ended(Box::new(settlement))))
     }
 
     /// Stores what an attempt reported, as a renewal of its lease does.

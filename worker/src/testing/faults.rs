@@ -70,7 +70,7 @@ pub struct Faults(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    planned: Mutex<Vec<Planned>>,
+    planned: Mutex<Vec<PlannedDeath>>,
     running: Mutex<Option<Running>>,
     bench: OnceLock<(Arc<ManualClock>, Client)>,
 }
@@ -94,7 +94,7 @@ pub(super) enum Crash {
 
 /// The worker's death at the next attempt of a task.
 #[derive(Debug)]
-struct Planned {
+struct PlannedDeath {
     name: &'static str,
     version: u32,
     crash: Crash,
@@ -150,7 +150,7 @@ impl Faults {
     }
 
     fn plan<P, R>(&self, task: &TaskFn<P, R>, crash: Crash) {
-        self.0.planned.lock().push(Planned { name: task.name(), version: task.version(), crash });
+        self.0.planned.lock().push(PlannedDeath { name: task.name(), version: task.version(), crash });
     }
 
     /// Breaks this bench from now on.
@@ -164,7 +164,8 @@ impl Faults {
         let killed = Arc::new(Notify::new());
         *self.0.running.lock() = Some(Running { attempt: Arc::clone(attempt), killed: Arc::clone(&killed) });
         let mut planned = self.0.planned.lock();
-        let is_meant = |one: &Planned| one.name == attempt.task.name.as_str() && one.version == attempt.task.version;
+        let is_meant =
+            |one: &PlannedDeath| one.name == attempt.task.name.as_str() && one.version == attempt.task.version;
         let place = planned.iter().position(is_meant);
         (killed, place.map(|place| planned.remove(place).crash))
     }

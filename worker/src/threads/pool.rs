@@ -26,7 +26,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 type Work = Box<dyn FnOnce() -> bool + Send>;
 
 /// A job and its seat.
-struct Job {
+struct PoolJob {
     work: Work,
     seat: Arc<Seat>,
 }
@@ -65,27 +65,27 @@ impl Seat {
 /// The pool. When it is dropped, its threads end after their present jobs.
 #[derive(Debug)]
 pub(crate) struct BlockingPool {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
     width: usize,
     /// For `Handle::current()` inside a blocking task.
     runtime: Handle,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedPool {
+    state: Mutex<PoolState>,
     work: Condvar,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Shared")
     }
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Job>,
+struct PoolState {
+    waiting: VecDeque<PoolJob>,
     /// Threads that take jobs.
     threads: usize,
     idle: usize,
@@ -128,7 +128,7 @@ impl BlockingPool {
             stays
         });
         let mut state = self.shared.state.lock();
-        state.waiting.push_back(Job { work, seat: Arc::clone(&seat) });
+        state.waiting.push_back(PoolJob { work, seat: Arc::clone(&seat) });
         self.staff(&mut state);
         drop(state);
         let no_thread = |_| Err(Box::new("no thread could be started for the task") as Box<dyn Any + Send>);
@@ -149,7 +149,7 @@ impl BlockingPool {
     }
 
     /// Wakes a thread for waiting jobs, or starts one.
-    fn staff(&self, state: &mut State) {
+    fn staff(&self, state: &mut PoolState) {
         if state.idle >= state.waiting.len() || state.threads >= self.width {
             self.shared.work.notify_one();
             return;
@@ -176,7 +176,7 @@ impl Drop for BlockingPool {
     }
 }
 
-impl Shared {
+impl SharedPool {
     fn work(&self) {
         let mut state = self.state.lock();
         loop {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use redis::{AsyncConnectionConfig, Script, aio::MultiplexedConnection};
 
-use super::Limits;
+use super::BareRates;
 use crate::bench::{
     cpu::used_by_server,
     figures::{as_f64, per_second, percentile, rate_of},
@@ -26,16 +26,16 @@ return moved
 ";
 
 /// Keys of one run, shared with no other client.
-struct Keys {
+struct BenchKeys {
     queue: String,
     flight: String,
 }
 
-pub(in crate::bench) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: usize) -> Result<Limits> {
+pub(in crate::bench) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: usize) -> Result<BareRates> {
     let message = format!(r#"{{"id":"{}","name":"{NOOP}","parameters":{parameters}}}"#, ulid::Ulid::generate());
     let payload = message.as_bytes();
     // With the tag of a store's keys, so that a Cluster has them in one slot.
-    let keys = Keys { queue: format!("{prefix}:{{0}}:bare:queue"), flight: format!("{prefix}:{{0}}:bare:flight") };
+    let keys = BenchKeys { queue: format!("{prefix}:{{0}}:bare:queue"), flight: format!("{prefix}:{{0}}:bare:flight") };
     let connection = connect(url).await?;
     let round_trip_ms = round_trip(connection.clone(), 2_000, Duration::ZERO).await?;
     let submit_one = push_singly(connection.clone(), &keys, payload, tasks.min(20_000) / 4).await?;
@@ -49,7 +49,7 @@ pub(in crate::bench) async fn measure(url: &str, prefix: &str, parameters: &str,
     let both = rate_of(tasks, both_tasks).await?;
     let mut last = connection;
     redis::cmd("UNLINK").arg(&keys.queue).arg(&keys.flight).exec_async(&mut last).await?;
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip: round_trip_ms })
+    Ok(BareRates { submit_one, submit_batch, drain, both, round_trip: round_trip_ms })
 }
 
 /// One exchange after the pause that a task of the idle latency has before it, in milliseconds.
@@ -84,7 +84,12 @@ pub(in crate::bench) async fn ping_cpu_us(connection: &MultiplexedConnection, co
     Ok((used_by_server(connection).await? - before) / as_f64(count))
 }
 
-async fn push_singly(mut connection: MultiplexedConnection, keys: &Keys, payload: &[u8], count: usize) -> Result<f64> {
+async fn push_singly(
+    mut connection: MultiplexedConnection,
+    keys: &BenchKeys,
+    payload: &[u8],
+    count: usize,
+) -> Result<f64> {
     let start = Instant::now();
     for _ in 0..count {
         redis::cmd("LPUSH").arg(&keys.queue).arg(payload).exec_async(&mut connection).await?;
@@ -94,7 +99,12 @@ async fn push_singly(mut connection: MultiplexedConnection, keys: &Keys, payload
     Ok(rate)
 }
 
-async fn push_in_batches(connection: MultiplexedConnection, keys: &Keys, payload: &[u8], tasks: usize) -> Result<()> {
+async fn push_in_batches(
+    connection: MultiplexedConnection,
+    keys: &BenchKeys,
+    payload: &[u8],
+    tasks: usize,
+) -> Result<()> {
     let mut pipe = redis::pipe();
     for _ in 0..BATCH {
         pipe.cmd("LPUSH").arg(&keys.queue).arg(payload).ignore();
@@ -115,7 +125,7 @@ async fn push_in_batches(connection: MultiplexedConnection, keys: &Keys, payload
 }
 
 /// Two calls in flight, as our worker has: the store never waits for its client.
-async fn drain(connection: MultiplexedConnection, keys: &Keys) -> Result<()> {
+async fn drain(connection: MultiplexedConnection, keys: &BenchKeys) -> Result<()> {
     let empty = async || {
         while move_batch(&connection, keys).await? > 0 {}
         anyhow::Ok(())
@@ -123,7 +133,7 @@ async fn drain(connection: MultiplexedConnection, keys: &Keys) -> Result<()> {
     tokio::try_join!(empty(), empty()).map(|_| ())
 }
 
-async fn drain_exactly(connection: MultiplexedConnection, keys: &Keys, tasks: usize) -> Result<()> {
+async fn drain_exactly(connection: MultiplexedConnection, keys: &BenchKeys, tasks: usize) -> Result<()> {
     let mut moved = 0;
     while moved < tasks / BATCH / CALLERS * CALLERS * BATCH {
         moved += move_batch(&connection, keys).await?;
@@ -131,7 +141,7 @@ async fn drain_exactly(connection: MultiplexedConnection, keys: &Keys, tasks: us
     Ok(())
 }
 
-async fn move_batch(connection: &MultiplexedConnection, keys: &Keys) -> Result<usize> {
+async fn move_batch(connection: &MultiplexedConnection, keys: &BenchKeys) -> Result<usize> {
     let script = Script::new(MOVE_AND_ACK);
     let mut connection = connection.clone();
     let moved: Vec<Vec<u8>> =

@@ -11,7 +11,7 @@ use std::{path::Path, time::Instant};
 use anyhow::Result;
 use rusqlite::{Connection, params};
 
-use super::Limits;
+use super::BareRates;
 use crate::bench::{
     figures::{per_second, percentile},
     load::{BATCH, IDLE_SAMPLES, PAUSE},
@@ -35,7 +35,7 @@ struct Bare {
 }
 
 /// Blocks; run it off the runtime's threads.
-pub(in crate::bench) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usize) -> Result<Limits> {
+pub(in crate::bench) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usize) -> Result<BareRates> {
     let mut bare = Bare::open(path, synchronous)?;
     bare.connection.execute("DELETE FROM task", [])?;
 
@@ -68,7 +68,7 @@ pub(in crate::bench) fn measure(path: &Path, synchronous: &str, payload: &[u8], 
     }
     while bare.move_batch()? > 0 {}
     let both = per_second(tasks, start);
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip: percentile(&samples, 0.5) })
+    Ok(BareRates { submit_one, submit_batch, drain, both, round_trip: percentile(&samples, 0.5) })
 }
 
 /// One insert after the pause that a task of the idle latency has before it, in milliseconds. Blocks as well.

@@ -14,22 +14,22 @@ use jobbers_common::{
 };
 
 use super::{
-    graph::{self, Graph},
+    graph::{self, BenchGraph},
     stage::{IDLE, millis, release_all},
 };
 use crate::bench::{
     load::{BENCH, queue, unlimited},
-    store::Store,
+    store::BenchStore,
 };
 
 /// The longest call of the release of so many successors, in milliseconds.
-pub(super) async fn longest_call_ms(store: &Store, successors: usize, tag: &str) -> Result<f64> {
+pub(super) async fn longest_call_ms(store: &BenchStore, successors: usize, tag: &str) -> Result<f64> {
     let engine = &store.scratch.engine;
     let (bench, idle) = (QueueName::new(BENCH)?, QueueName::new(IDLE)?);
     for name in [BENCH, IDLE] {
         engine.put_queue(queue(name, false, unlimited())?, PutMode::Upsert).await?;
     }
-    for batch in Graph::fan_out(successors).batches(tag, &bench, &idle)? {
+    for batch in BenchGraph::fan_out(successors).batches(tag, &bench, &idle)? {
         engine.submit(batch).await?;
     }
     let worker = WorkerId::new("bench.fan-out")?;

@@ -14,13 +14,13 @@ use anyhow::Result;
 use crate::bench::load::{NOOP, PAYLOAD};
 
 /// Tasks by their places; each names the places of its predecessors, which come before it.
-pub(super) struct Graph {
+pub(super) struct BenchGraph {
     after: Vec<Vec<usize>>,
     /// From this place on, tasks go to a queue that no worker serves.
     idle_from: usize,
 }
 
-impl Graph {
+impl BenchGraph {
     fn of(after: Vec<Vec<usize>>) -> Self {
         Self { idle_from: after.len(), after }
     }
@@ -150,19 +150,19 @@ mod tests {
     #[test]
     fn every_graph_names_predecessors_before_their_successors() {
         let graphs = [
-            Graph::plain(10),
-            Graph::pairs(10),
-            Graph::chain(10),
-            Graph::chord(2_500),
-            Graph::chord(MAX_DEPENDENCIES + 1),
-            Graph::fan_out(10),
-            Graph::divisors(),
-            Graph::layered(500, 100),
+            BenchGraph::plain(10),
+            BenchGraph::pairs(10),
+            BenchGraph::chain(10),
+            BenchGraph::chord(2_500),
+            BenchGraph::chord(MAX_DEPENDENCIES + 1),
+            BenchGraph::fan_out(10),
+            BenchGraph::divisors(),
+            BenchGraph::layered(500, 100),
         ];
         let (lengths, idle): (Vec<_>, Vec<_>) = graphs.iter().map(|graph| (graph.len(), graph.idle())).unzip();
         assert_eq!(lengths, [10, 10, 10, 2_501, MAX_DEPENDENCIES + 4, 1, 63, 500]);
         assert_eq!(idle, [0, 10, 0, 0, 0, 10, 0, 0]);
-        let depths: Vec<_> = graphs.iter().map(Graph::depth).collect();
+        let depths: Vec<_> = graphs.iter().map(BenchGraph::depth).collect();
         assert_eq!(depths, [1, 2, 10, 2, 3, 2, 6, 5]);
         for graph in &graphs {
             let is_before = |(place, after): (usize, &Vec<usize>)| after.iter().all(|on| *on < place);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn batches_keep_to_the_bounds_and_bring_every_task_once() {
         let (queue, idle) = (QueueName::new("a").unwrap(), QueueName::new("b").unwrap());
-        let graph = Graph::chord(12_000);
+        let graph = BenchGraph::chord(12_000);
         let batches = graph.batches("t", &queue, &idle).unwrap();
         let mut next = 0;
         for batch in &batches {

@@ -20,14 +20,14 @@ use jobbers_common::{
 };
 use jobbers_worker::Config;
 
-use super::graph::{self, Graph};
+use super::graph::{self, BenchGraph};
 use crate::bench::{
     cpu::CpuTime,
     figures::as_f64,
     latency,
     load::{BENCH, LATENCY, queue, unlimited},
     services::Services,
-    store::Store,
+    store::BenchStore,
     turns::is_drained,
     worker::{self, Child, Post},
 };
@@ -37,7 +37,7 @@ pub(super) const IDLE: &str = "bench.idle";
 
 /// The processes.
 pub(super) struct Stage<'a> {
-    store: &'a Store,
+    store: &'a BenchStore,
     queue: QueueName,
     idle: QueueName,
     services: Services,
@@ -53,7 +53,7 @@ pub(super) struct Ran {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) async fn start(store: &'a Store) -> Result<Self> {
+    pub(super) async fn start(store: &'a BenchStore) -> Result<Self> {
         let (bench, idle) = (QueueName::new(BENCH)?, QueueName::new(IDLE)?);
         let engine = &store.scratch.engine;
         engine.put_queue(queue(IDLE, false, unlimited())?, PutMode::Upsert).await?;
@@ -67,7 +67,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs a graph to its end. Its ids begin with `tag`.
-    pub(super) async fn run(&self, graph: &Graph, tag: &str) -> Result<Ran> {
+    pub(super) async fn run(&self, graph: &BenchGraph, tag: &str) -> Result<Ran> {
         let engine = &self.store.scratch.engine;
         self.set_paused(true).await?;
         for batch in graph.batches(tag, &self.queue, &self.idle)? {
@@ -109,7 +109,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The times of a graph's tasks. They ended last, so a list of finished tasks begins with them.
-    async fn read_back(&self, graph: &Graph, tag: &str, store_us: f64) -> Result<Ran> {
+    async fn read_back(&self, graph: &BenchGraph, tag: &str, store_us: f64) -> Result<Ran> {
         let filter =
             TaskFilter { statuses: vec![Status::Completed], queue: Some(self.queue.clone()), ..TaskFilter::default() };
         let mut times = vec![None; graph.len()];
@@ -134,7 +134,7 @@ impl<'a> Stage<'a> {
 }
 
 /// Waits until so many successors that no worker claims are released, verifies that, and takes them away.
-pub(super) async fn release_all(store: &Store, idle: &QueueName, expected: usize) -> Result<()> {
+pub(super) async fn release_all(store: &BenchStore, idle: &QueueName, expected: usize) -> Result<()> {
     let engine = &store.scratch.engine;
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
     let begun = tokio::time::Instant::now();
@@ -153,7 +153,7 @@ pub(super) async fn release_all(store: &Store, idle: &QueueName, expected: usize
 
 impl Ran {
     /// No task was claimed before one that it waits for was over.
-    fn verify(&self, graph: &Graph, tag: &str) -> Result<()> {
+    fn verify(&self, graph: &BenchGraph, tag: &str) -> Result<()> {
         for place in 0..graph.len() {
             let is_early = |on: &&usize| self.ended[**on] > self.started[place];
             if let Some(on) = graph.after(place).iter().find(is_early) {

@@ -10,9 +10,9 @@ use std::{
 use jobbers_process::exit;
 use serde::Serialize;
 
-use self::{file::Wanted, plan::Step};
+use self::{file::Wanted, plan::PlanStep};
 use crate::{
-    client::{Client, ClientArgs},
+    client::{ClientArgs, ManagerClient},
     failure::Failure,
     terminal::output,
 };
@@ -49,8 +49,8 @@ pub struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct Report<'a> {
-    changes: &'a [Step],
+struct ApplyReport<'a> {
+    changes: &'a [PlanStep],
     applied: bool,
 }
 
@@ -74,7 +74,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         carry_out(&client, &steps).await?;
     }
     if args.client.json {
-        let report = Report { changes: &steps, applied: !args.dry_run };
+        let report = ApplyReport { changes: &steps, applied: !args.dry_run };
         let text = serde_json::to_vec(&report).map_err(|error| Failure::Unavailable(error.to_string()))?;
         output::document(&text)?;
     }
@@ -82,14 +82,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if differs { exit::FAILURE.into() } else { exit::OK })
 }
 
-fn show(steps: &[Step], file: &Path) -> Result<(), Failure> {
+fn show(steps: &[PlanStep], file: &Path) -> Result<(), Failure> {
     if steps.is_empty() {
         output::note(format_args!("the configuration is what {} says", file.display()));
     }
-    steps.iter().flat_map(Step::lines).try_for_each(output::line)
+    steps.iter().flat_map(PlanStep::lines).try_for_each(output::line)
 }
 
-async fn carry_out(client: &Client, steps: &[Step]) -> Result<(), Failure> {
+async fn carry_out(client: &ManagerClient, steps: &[PlanStep]) -> Result<(), Failure> {
     for (done, step) in steps.iter().enumerate() {
         if let Err(failure) = step.carry_out(client).await {
             let left = steps.len() - done;

@@ -12,10 +12,10 @@ use jobbers_common::{
 use jobbers_manager::KeyText;
 use jobbers_process::exit;
 
-use self::place::{Issued, Place, StoreArgs};
+use self::backend::{Issued, KeyBackend, StoreArgs};
 use crate::{failure::Failure, terminal::output};
 
-mod place;
+mod backend;
 mod show;
 
 const AFTER_HELP: &str = "\
@@ -42,7 +42,7 @@ enum Action {
     /// List the keys
     List(StoreArgs),
     /// Show one key, without its secrets
-    Show(One),
+    Show(OneKey),
     /// Print a new secret of a key; earlier ones stay valid for a while
     Rotate(Rotate),
     /// Revoke a key: it signs no client in any more
@@ -80,7 +80,7 @@ struct Create {
 }
 
 #[derive(Debug, clap::Args)]
-struct One {
+struct OneKey {
     /// The key's id: the part of a key between jb_ and the second _
     id: KeyId,
     #[command(flatten)]
@@ -90,7 +90,7 @@ struct One {
 #[derive(Debug, clap::Args)]
 struct Rotate {
     #[command(flatten)]
-    one: One,
+    one: OneKey,
     /// For how long earlier secrets stay valid
     #[arg(long, default_value = "24h", value_parser = duration::parse, value_name = "DURATION")]
     keep: Duration,
@@ -99,7 +99,7 @@ struct Rotate {
 #[derive(Debug, clap::Args)]
 struct Revoke {
     #[command(flatten)]
-    one: One,
+    one: OneKey,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -108,7 +108,7 @@ struct Revoke {
 #[derive(Debug, clap::Args)]
 struct Delete {
     #[command(flatten)]
-    one: One,
+    one: OneKey,
     /// Even if it is the last key, so that managers then answer every client
     #[arg(long)]
     open: bool,
@@ -137,22 +137,22 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Prints a new text of a key: the only time that it is shown.
-fn print(issued: &Issued, place: &Place, json: bool) -> Result<(), Failure> {
+fn print(issued: &Issued, backend: &KeyBackend, json: bool) -> Result<(), Failure> {
     let about = &issued.view.about;
     output::note(format_args!(
         "this is key {} ({}) of {}; it is not shown again. Use it so:\n  export JOBBERS_KEY=KEY\n  \
          curl -H \"Authorization: Bearer $JOBBERS_KEY\" {}/queues",
         about.id,
         about.name,
-        place.name(),
-        place.manager(),
+        backend.name(),
+        backend.manager(),
     ));
     if json { show::document(&issued.view) } else { output::line(&issued.view.key) }
 }
 
 async fn new_key(args: &Create) -> Result<(), Failure> {
     // The first key may be created before the first manager has started.
-    let place = args.store.open_or_create().await?;
+    let backend = args.store.open_or_create().await?;
     let request = NewKeyRequest {
         name: args.name.clone(),
         role: args.role.clone(),
@@ -161,13 +161,13 @@ async fn new_key(args: &Create) -> Result<(), Failure> {
         tasks: args.tasks.clone(),
         expires_in: args.expires,
     };
-    let issued = place.create(request, &args.by).await?;
+    let issued = backend.create(request, &args.by).await?;
     if issued.is_first {
         output::note(
             "this is the first key: from now on, the managers of this store answer only clients that send a key",
         );
     }
-    print(&issued, &place, args.store.json)
+    print(&issued, &backend, args.store.json)
 }
 
 async fn list(args: &StoreArgs) -> Result<(), Failure> {
@@ -181,23 +181,23 @@ async fn list(args: &StoreArgs) -> Result<(), Failure> {
     output::table(&show::table(&views))
 }
 
-async fn show_one(args: &One) -> Result<(), Failure> {
+async fn show_one(args: &OneKey) -> Result<(), Failure> {
     let view = args.store.open().await?.get(&args.id).await?;
     if args.store.json { show::document(&view) } else { output::table(&show::sheet(&view)) }
 }
 
 async fn new_secret(Rotate { one, keep }: &Rotate) -> Result<(), Failure> {
-    let place = one.store.open().await?;
-    print(&place.rotate(&one.id, *keep).await?, &place, one.store.json)
+    let backend = one.store.open().await?;
+    print(&backend.rotate(&one.id, *keep).await?, &backend, one.store.json)
 }
 
 async fn revoke_key(Revoke { one, yes }: &Revoke) -> Result<ExitCode, Failure> {
-    let place = one.store.open().await?;
-    let KeyView { id, name, .. } = place.get(&one.id).await?;
+    let backend = one.store.open().await?;
+    let KeyView { id, name, .. } = backend.get(&one.id).await?;
     if !yes && !output::confirm(&format!("Revoke key {id} ({name})?"))? {
         return Ok(exit::FAILURE.into());
     }
-    let view = place.revoke(&id).await?;
+    let view = backend.revoke(&id).await?;
     show::changed(&view, one.store.json, format_args!("key {id} revoked"))?;
     Ok(exit::OK)
 }

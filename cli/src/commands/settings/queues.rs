@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::{
-    limits::{LimitName, Limits, Retention},
-    one::One,
+    limits::{LimitName, Limits, RetentionArgs},
+    one::OneQueue,
 };
 use crate::{
-    client::{self, Answer, Client, ClientArgs},
+    client::{self, Answer, ClientArgs, ManagerClient},
     failure::Failure,
     terminal::output,
 };
@@ -36,17 +36,17 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Show one queue: its settings and its numbers
-    Show(One),
+    Show(OneQueue),
     /// Say why a queue does not move: what keeps its next task from running
-    Explain(One),
+    Explain(OneQueue),
     /// Create a queue
     Create(Create),
     /// Change some settings of a queue, and leave the others as they are
     Set(Set),
     /// Give nothing out any more; submissions are still taken in
-    Pause(One),
+    Pause(OneQueue),
     /// Give tasks out again
-    Resume(One),
+    Resume(OneQueue),
     /// Delete every task of a queue that does not run and is not over
     Purge(Sure),
     /// Delete a queue that has no live task, together with its finished ones
@@ -56,7 +56,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct Sure {
     #[command(flatten)]
-    one: One,
+    one: OneQueue,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -88,7 +88,7 @@ struct Create {
     #[serde(flatten)]
     limits: Limits,
     #[command(flatten)]
-    retention: Retention,
+    retention: RetentionArgs,
     /// Drop a task that no worker knows after this long [default: 1d]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
@@ -105,7 +105,7 @@ struct Set {
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
-    retention: Retention,
+    retention: RetentionArgs,
     #[command(flatten)]
     others: Others,
     /// Take this limit away; may be said several times
@@ -210,17 +210,17 @@ fn merge_task_limits(settings: &mut serde_json::Map<String, Value>, known: Optio
     settings.insert("task_limits".to_owned(), Value::Object(all));
 }
 
-async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {
+async fn steer(one: &OneQueue, verb: &str, done_word: &str) -> Result<(), Failure> {
     let answer = act(&one.client.client()?, &one.name, verb).await?;
     output::done(&answer.body, one.client.json, format_args!("queue {} {done_word}", one.name))
 }
 
-async fn act(client: &Client, queue: &QueueName, verb: &str) -> Result<Answer, Failure> {
+async fn act(client: &ManagerClient, queue: &QueueName, verb: &str) -> Result<Answer, Failure> {
     client.post(&format!("{}/{verb}", client::queue_path(queue.as_str())), client::NOTHING).await
 }
 
 async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
-    let One { name, client: args } = &sure.one;
+    let OneQueue { name, client: args } = &sure.one;
     let client = args.client()?;
     if !sure.yes {
         let queue: QueueView = client.get(&client::queue_path(name.as_str()), client::NOTHING).await?.read()?;
@@ -250,7 +250,7 @@ async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
 }
 
 async fn delete(Delete { sure, force, move_to }: &Delete) -> Result<ExitCode, Failure> {
-    let One { name, client: args } = &sure.one;
+    let OneQueue { name, client: args } = &sure.one;
     let client = args.client()?;
     let what = match move_to {
         Some(target) => format!("its finished tasks, and move the others to {target}"),

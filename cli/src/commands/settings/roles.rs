@@ -29,17 +29,17 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Show one role
-    Show(One),
+    Show(OneRole),
     /// Create a role, or replace the queues of one; its workers follow within a second
     Set(Set),
     /// Make the workers of a role read the configuration again; they follow changes without this
-    Refresh(One),
+    Refresh(OneRole),
     /// Delete a role
     Delete(Delete),
 }
 
 #[derive(Debug, clap::Args)]
-struct One {
+struct OneRole {
     /// The role
     name: RoleName,
     #[command(flatten)]
@@ -56,7 +56,7 @@ struct Set {
     name: RoleName,
     /// Its queues, first to last: mail, or mail=3 to give it a weight
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]")]
-    queues: Vec<Share>,
+    queues: Vec<QueueShare>,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -64,7 +64,7 @@ struct Set {
 #[derive(Debug, clap::Args)]
 struct Delete {
     #[command(flatten)]
-    one: One,
+    one: OneRole,
     /// Even while live workers serve it: they claim nothing until there is a role of that name again
     #[arg(long)]
     force: bool,
@@ -75,12 +75,12 @@ struct Delete {
 
 /// A queue, and how much of something it gets if that is said.
 #[derive(Debug, Clone)]
-pub(in crate::commands) struct Share {
+pub(in crate::commands) struct QueueShare {
     pub(in crate::commands) queue: QueueName,
     pub(in crate::commands) weight: Option<u32>,
 }
 
-impl FromStr for Share {
+impl FromStr for QueueShare {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -102,8 +102,8 @@ struct Settings<'a> {
     weights: BTreeMap<&'a QueueName, u32>,
 }
 
-impl<'a> From<&'a [Share]> for Settings<'a> {
-    fn from(shares: &'a [Share]) -> Self {
+impl<'a> From<&'a [QueueShare]> for Settings<'a> {
+    fn from(shares: &'a [QueueShare]) -> Self {
         let weights: BTreeMap<_, _> = shares.iter().filter_map(|share| Some((&share.queue, share.weight?))).collect();
         let order = if weights.is_empty() { QueueOrder::Strict } else { QueueOrder::Weighted };
         Self { queues: shares.iter().map(|share| &share.queue).collect(), order, weights }
@@ -156,7 +156,7 @@ fn queues_of(role: &RoleView) -> String {
     role.queues.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-async fn show(one: &One) -> Result<(), Failure> {
+async fn show(one: &OneRole) -> Result<(), Failure> {
     let answer = one.client.client()?.get(&client::role_path(&one.name), client::NOTHING).await?;
     if one.client.json {
         return output::document(&answer.body);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn one_weight_makes_the_order_weighted() {
         let settings = |texts: &[&str]| {
-            let shares: Vec<Share> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            let shares: Vec<QueueShare> = texts.iter().map(|text| text.parse().unwrap()).collect();
             serde_json::to_value(Settings::from(shares.as_slice())).unwrap()
         };
         let plain = serde_json::json!({"queues": ["b", "a"], "order": "strict", "weights": {}});
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_weight_is_a_whole_number_from_one() {
         for bad in ["mail=0", "mail=-1", "mail=", "mail=1.5", "=3", "ma il", "mail=1=2"] {
-            bad.parse::<Share>().unwrap_err();
+            bad.parse::<QueueShare>().unwrap_err();
         }
     }
 }

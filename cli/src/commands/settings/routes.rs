@@ -10,7 +10,7 @@ use jobbers_common::{
 use jobbers_process::exit;
 use serde::Serialize;
 
-use super::roles::Share;
+use super::roles::QueueShare;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
@@ -43,10 +43,10 @@ enum Action {
 struct Set {
     /// The tasks: resize, or resize@3, resize@2-5, resize@4- for some of their versions
     #[arg(value_name = "TASK[@VERSIONS]")]
-    tasks: Tasks,
+    tasks: TaskPattern,
     /// Where they go
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]")]
-    queues: Vec<Share>,
+    queues: Vec<QueueShare>,
     /// To one queue after the other
     #[arg(long, conflicts_with = "by")]
     round_robin: bool,
@@ -64,19 +64,19 @@ struct Set {
 struct Delete {
     /// The tasks, with exactly the versions of the rule
     #[arg(value_name = "TASK[@VERSIONS]")]
-    tasks: Tasks,
+    tasks: TaskPattern,
     #[command(flatten)]
     client: ClientArgs,
 }
 
 /// Tasks of a name, of all versions or some.
 #[derive(Debug, Clone)]
-struct Tasks {
+struct TaskPattern {
     name: TaskName,
     versions: Versions,
 }
 
-impl FromStr for Tasks {
+impl FromStr for TaskPattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -117,7 +117,7 @@ impl<'a> TryFrom<&'a Set> for Settings<'a> {
 
 /// Which rule is deleted.
 #[derive(Debug, Serialize)]
-pub(in crate::commands) struct Which<'a> {
+pub(in crate::commands) struct RuleRange<'a> {
     name: &'a TaskName,
     #[serde(skip_serializing_if = "Option::is_none")]
     version_from: Option<u32>,
@@ -125,7 +125,7 @@ pub(in crate::commands) struct Which<'a> {
     version_to: Option<u32>,
 }
 
-impl<'a> Which<'a> {
+impl<'a> RuleRange<'a> {
     /// The one of these tasks.
     pub(in crate::commands) fn of(name: &'a TaskName, versions: Versions) -> Self {
         let (from, to) = versions.ends();
@@ -142,13 +142,13 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         None => list(&args.client).await?,
         Some(Action::Set(set)) => {
             let answer = set.client.client()?.put("/routing", &Settings::try_from(set)?).await?;
-            let Tasks { name, versions } = &set.tasks;
+            let TaskPattern { name, versions } = &set.tasks;
             output::done(&answer.body, set.client.json, format_args!("rule of {name}@{versions} set"))?;
         }
         Some(Action::Delete(delete)) => {
-            let which = Which::of(&delete.tasks.name, delete.tasks.versions);
-            let answer = delete.client.client()?.delete_where("/routing", &which).await?;
-            let Tasks { name, versions } = &delete.tasks;
+            let rule = RuleRange::of(&delete.tasks.name, delete.tasks.versions);
+            let answer = delete.client.client()?.delete_where("/routing", &rule).await?;
+            let TaskPattern { name, versions } = &delete.tasks;
             let what = if answer.read::<DeletedRuleView>()?.deleted { "deleted" } else { "did not exist" };
             output::done(&answer.body, delete.client.json, format_args!("rule of {name}@{versions} {what}"))?;
         }
@@ -174,7 +174,7 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
 }
 
 /// A queue with its weight, as the API has it.
-fn share_of(share: &Share) -> route::Share {
+fn share_of(share: &QueueShare) -> route::Share {
     route::Share { queue: share.queue.clone(), weight: share.weight.unwrap_or(1) }
 }
 
@@ -200,13 +200,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct RuleLine {
         #[command(flatten)]
         set: Set,
     }
 
     fn put(line: &str) -> Result<Value, Failure> {
-        let line = Line::try_parse_from(["set"].into_iter().chain(line.split(' '))).unwrap();
+        let line = RuleLine::try_parse_from(["set"].into_iter().chain(line.split(' '))).unwrap();
         Settings::try_from(&line.set).map(|settings| serde_json::to_value(settings).unwrap())
     }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn tasks_are_named_with_their_versions() {
         for bad in ["@3", "resize@", "resize@x", "resize@5-2", "resize@-", "resize@1@2", "re size"] {
-            bad.parse::<Tasks>().unwrap_err();
+            bad.parse::<TaskPattern>().unwrap_err();
         }
     }
 }

@@ -46,17 +46,17 @@ enum Action {
     /// List the schedules
     List(List),
     /// Show one schedule: its settings and the outcome of its slots
-    Show(One),
+    Show(OneSchedule),
     /// Create a schedule, or replace its settings
     Put(Box<Put>),
     /// Delete a schedule; the tasks and workflows that it started stay
     Delete(Sure),
     /// Let a schedule rest
-    Pause(One),
+    Pause(OneSchedule),
     /// Let a paused schedule fire again, at its first slot after now
-    Resume(One),
+    Resume(OneSchedule),
     /// Submit a schedule's task, or start its workflow, now
-    Run(One),
+    Run(OneSchedule),
     /// Print a schedule's next slots
     Next(Next),
     /// Print the next slots of a cron expression or an interval; nothing is stored, and no manager is asked
@@ -70,7 +70,7 @@ struct List {
 }
 
 #[derive(Debug, clap::Args)]
-struct One {
+struct OneSchedule {
     /// The schedule
     name: ScheduleName,
     #[command(flatten)]
@@ -80,7 +80,7 @@ struct One {
 #[derive(Debug, clap::Args)]
 struct Sure {
     #[command(flatten)]
-    one: One,
+    one: OneSchedule,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -89,7 +89,7 @@ struct Sure {
 #[derive(Debug, clap::Args)]
 struct Next {
     #[command(flatten)]
-    one: One,
+    one: OneSchedule,
     /// How many, up to 1,000
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: u64,
@@ -120,7 +120,7 @@ struct Preview {
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
-enum Overlap {
+enum OverlapArg {
     #[default]
     Allow,
     Skip,
@@ -130,7 +130,7 @@ enum Overlap {
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum CatchUp {
+enum CatchUpArg {
     None,
     #[default]
     Latest,
@@ -168,10 +168,10 @@ struct Put {
     every: Option<Duration>,
     /// What to do about a slot while the latest run, a task or a workflow, is not over
     #[arg(long, value_name = "RULE", value_enum, default_value_t)]
-    overlap: Overlap,
+    overlap: OverlapArg,
     /// What to do about slots that no manager fired within 10 seconds
     #[arg(long, value_name = "RULE", value_enum, default_value_t)]
-    catch_up: CatchUp,
+    catch_up: CatchUpArg,
     /// With --catch-up all: fire at most this many late slots
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,7 +222,7 @@ struct Task {
 
 /// A schedule on the wire.
 #[derive(Debug, Serialize)]
-struct Body<'a> {
+struct ScheduleBody<'a> {
     #[serde(flatten)]
     put: &'a Put,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,11 +274,11 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// The body of a put: what the command line says, and the file of a workflow.
-fn body(put: &Put) -> Result<Body<'_>, Failure> {
+fn body(put: &Put) -> Result<ScheduleBody<'_>, Failure> {
     let template = |task| Ok::<_, Failure>(Template { task, parameters: parameters::read_one(&task.parameters)? });
     let task = put.task.as_ref().map(template).transpose()?;
     let workflow = put.workflow.as_deref().map(workflow::read).transpose()?;
-    Ok(Body { put, task, workflow })
+    Ok(ScheduleBody { put, task, workflow })
 }
 
 async fn list(args: &ClientArgs) -> Result<(), Failure> {
@@ -313,7 +313,7 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
     output::table(&fit::table(&columns, schedules.iter().map(row).collect()))
 }
 
-async fn show(one: &One) -> Result<(), Failure> {
+async fn show(one: &OneSchedule) -> Result<(), Failure> {
     let answer = one.client.client()?.get(&client::schedule_path(&one.name, ""), client::NOTHING).await?;
     if one.client.json {
         return output::document(&answer.body);
@@ -371,7 +371,7 @@ fn shown(run: &RunView) -> String {
     format!("{id} at {}", when::full(run.at))
 }
 
-async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {
+async fn steer(one: &OneSchedule, verb: &str, done_word: &str) -> Result<(), Failure> {
     let path = client::schedule_path(&one.name, &format!("/{verb}"));
     let answer = one.client.client()?.post(&path, client::NOTHING).await?;
     output::done(&answer.body, one.client.json, format_args!("schedule {} {done_word}", one.name))

@@ -47,11 +47,11 @@ enum Action {
     /// List the workflows, the latest first
     List(List),
     /// Cancel a workflow with all its tasks
-    Cancel(One),
+    Cancel(OneRun),
     /// Run again what did not complete of a workflow that is over
-    Retry(One),
+    Retry(OneRun),
     /// Delete a workflow that is over; its tasks stay
-    Delete(One),
+    Delete(OneRun),
 }
 
 #[derive(Debug, clap::Args)]
@@ -73,7 +73,7 @@ struct Submit {
 }
 
 #[derive(Debug, clap::Args)]
-struct One {
+struct OneRun {
     /// The workflow
     id: WorkflowId,
     #[command(flatten)]
@@ -83,7 +83,7 @@ struct One {
 #[derive(Debug, clap::Args)]
 struct Show {
     #[command(flatten)]
-    one: One,
+    one: OneRun,
     /// Print it as a Mermaid flowchart
     #[arg(long, conflicts_with = "json")]
     mermaid: bool,
@@ -235,7 +235,7 @@ async fn list(args: &List) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn steer(one: &One, verb: &str) -> Result<(), Failure> {
+async fn steer(one: &OneRun, verb: &str) -> Result<(), Failure> {
     let path = client::workflow_path(&one.id, &format!("/{verb}"));
     let answer = one.client.client()?.post(&path, client::NOTHING).await?;
     let state = answer.read::<WorkflowView>()?.state;

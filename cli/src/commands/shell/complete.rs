@@ -4,14 +4,14 @@
 //! from the manager. A manager that does not answer soon contributes nothing and causes no message, because the user is typing.
 
 pub(crate) mod names;
-mod place;
+mod point;
 
 use std::process::ExitCode;
 
 use jobbers_process::exit;
 
-pub(crate) use self::place::Kind;
-use self::place::Place;
+use self::point::CompletionPoint;
+pub(crate) use self::point::Kind;
 use crate::{failure::Failure, terminal::output};
 
 /// Flags of `jobbers complete`.
@@ -28,12 +28,12 @@ pub struct Args {
 /// When standard output can't be written to.
 pub async fn run(args: &Args, mut root: clap::Command) -> Result<ExitCode, Failure> {
     root.build();
-    let place = Place::of(&root, &args.words);
-    let mut found = place.fixed();
-    if let Some(kind) = place.kind() {
-        found.extend(names::of(kind, &place.path, &args.words).await);
+    let point = CompletionPoint::of(&root, &args.words);
+    let mut found = point.fixed();
+    if let Some(kind) = point.kind() {
+        found.extend(names::of(kind, &point.path, &args.words).await);
     }
-    for word in found.iter().filter(|word| word.starts_with(place.typed())) {
+    for word in found.iter().filter(|word| word.starts_with(point.typed())) {
         output::line(word)?;
     }
     Ok(exit::OK)

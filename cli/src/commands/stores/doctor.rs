@@ -9,7 +9,7 @@ use jobbers_process::{engine_url::EngineArgs, exit, site::Site};
 
 use super::export::ArchiveArgs;
 use crate::{
-    doctor::{self, Check, LiveWorker, Manager, Report, Sharers},
+    doctor::{self, Check, Diagnosis, LiveWorker, Manager, Sharers},
     failure::Failure,
     scratch::cant_open,
     terminal::output::{self, Cell},
@@ -48,7 +48,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let opened = jobbers_engines::open(url, OpenOptions::existing()).await;
     let engine = match opened {
         Ok(engine) => engine,
-        Err(Error::Corrupt(why)) => return print_report(args, &Report::of_damaged(&why, archive)),
+        Err(Error::Corrupt(why)) => return print_report(args, &Diagnosis::of_damaged(&why, archive)),
         Err(error) => return Err(cant_open(url, &error)),
     };
     let bar = ProgressBar::new_spinner();
@@ -59,7 +59,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     print_report(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
 }
 
-fn print_report(args: &Args, report: &Report) -> Result<ExitCode, Failure> {
+fn print_report(args: &Args, report: &Diagnosis) -> Result<ExitCode, Failure> {
     if args.json {
         let text = serde_json::to_vec(report).map_err(|error| Failure::Unavailable(error.to_string()))?;
         output::document(&text)?;
@@ -69,7 +69,7 @@ fn print_report(args: &Args, report: &Report) -> Result<ExitCode, Failure> {
     Ok(if report.healthy { exit::OK } else { exit::FAILURE.into() })
 }
 
-fn print(report: &Report) -> Result<(), Failure> {
+fn print(report: &Diagnosis) -> Result<(), Failure> {
     let mut table = output::table_of(&["CHECK", "", "SEEN"]);
     for Check { check, ok, seen, problems } in &report.checks {
         let verdict = if *ok { Cell::new("ok").green() } else { Cell::new("WRONG").red() };

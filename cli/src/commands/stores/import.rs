@@ -21,7 +21,7 @@ use crate::{
     failure::Failure,
     journal::{
         Journal,
-        import::{Report, Tally, import},
+        import::{EntryTally, ImportReport, import},
     },
     scratch::cant_open,
     terminal::output,
@@ -85,7 +85,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// The outcome for the audit log: how many of each kind were stored.
-fn outcome(report: Option<&Report>) -> ChangeOutcome {
+fn outcome(report: Option<&ImportReport>) -> ChangeOutcome {
     let result = if report.is_some() { ChangeResult::Done } else { ChangeResult::Failed };
     let tallies = report.into_iter().flat_map(|report| &report.tallies);
     let counts = tallies.map(|(kind, tally)| ((*kind).to_string(), tally.stored)).collect();
@@ -116,9 +116,9 @@ fn open_archive(args: &Args, journal: &Journal, url: &str) -> Result<Option<Arch
     opened.map(Some).map_err(|error| Failure::Unavailable(error.to_string()))
 }
 
-fn print_report(report: &Report) -> Result<(), Failure> {
+fn print_report(report: &ImportReport) -> Result<(), Failure> {
     let mut table = output::table_of(&["KIND", "STORED", "ALREADY THERE", "CONFLICTS"]);
-    for (kind, Tally { stored, already, conflicts }) in &report.tallies {
+    for (kind, EntryTally { stored, already, conflicts }) in &report.tallies {
         let numbers = [stored, already, conflicts].map(|count| output::number(output::thousands(*count)));
         table.add_row(std::iter::once(kind.replace('_', " ").into()).chain(numbers));
     }

@@ -10,7 +10,7 @@ use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use jobbers_process::exit;
 
 use crate::{
-    client::{Client, ClientArgs},
+    client::{ClientArgs, ManagerClient},
     commands::tasks::list::{self, Purpose},
     failure::Failure,
     filter::FilterArgs,
@@ -52,8 +52,8 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-async fn by_id(client: &Client, ids: &[TaskId], json: bool) -> Result<ExitCode, Failure> {
-    let mut tally = Tally::default();
+async fn by_id(client: &ManagerClient, ids: &[TaskId], json: bool) -> Result<ExitCode, Failure> {
+    let mut tally = CancelTally::default();
     for ids in ids.chunks(MAX_BATCH) {
         let answer = client.post("/tasks/cancel", Some(&CancelRequest::of(ids.to_vec()))).await?;
         let report: CancelReport = answer.read()?;
@@ -83,12 +83,12 @@ fn show(report: &CancelReport) -> Result<(), Failure> {
 
 /// Walks through the tasks by the API's cursor and cancels them by id, so that each is asked once: tasks that run go on
 /// matching the filter until their workers answer.
-async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -> Result<ExitCode, Failure> {
+async fn by_filter(client: &ManagerClient, filter: FilterArgs, yes: bool, json: bool) -> Result<ExitCode, Failure> {
     if !yes && !agreed(client, &filter).await? {
         output::note("nothing was cancelled");
         return Ok(exit::FAILURE.into());
     }
-    let mut tally = Tally::default();
+    let mut tally = CancelTally::default();
     let mut cursor = None;
     loop {
         let answer = list::page(client, &filter, MAX_BATCH as u64, cursor.as_deref(), Purpose::Act).await?;
@@ -113,7 +113,7 @@ async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -
     Ok(exit::OK)
 }
 
-async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
+async fn agreed(client: &ManagerClient, filter: &FilterArgs) -> Result<bool, Failure> {
     let mut preview: TaskPageView = list::page(client, filter, PREVIEW, None, Purpose::Show).await?.read()?;
     // A search by parameters may have to go on for its first task.
     while preview.tasks.is_empty()
@@ -136,14 +136,14 @@ async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
 
 /// The total result.
 #[derive(Debug, Default)]
-struct Tally {
+struct CancelTally {
     cancelled: u64,
     requested: u64,
     over: u64,
     unknown: u64,
 }
 
-impl Tally {
+impl CancelTally {
     const fn add(&mut self, report: &CancelReport) {
         self.cancelled += report.cancelled;
         self.requested += report.requested;

@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct Request<'a> {
+struct DependRequest<'a> {
     depends_on: &'a [Predecessor],
 }
 
@@ -42,7 +42,7 @@ struct Request<'a> {
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let path = format!("{}/dependencies", client::task_path(&args.id));
-    let answer = client.post(&path, Some(&Request { depends_on: &args.on })).await?;
+    let answer = client.post(&path, Some(&DependRequest { depends_on: &args.on })).await?;
     let AddedDependencies { added, existing } = answer.read()?;
     let before = if existing > 0 { format!(", and for {existing} as before") } else { String::new() };
     let tasks = output::count(added as u64, "further task");

@@ -7,7 +7,7 @@ use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
 
 use crate::{
-    client::{Answer, Client, ClientArgs},
+    client::{Answer, ClientArgs, ManagerClient},
     commands::pages,
     failure::Failure,
     filter::FilterArgs,
@@ -47,7 +47,7 @@ pub struct Args {
 
 /// What was listed, and why no more.
 #[derive(Debug, Default)]
-struct Listed {
+struct ListedTasks {
     tasks: Vec<TaskView>,
     /// How many tasks match in all, if the manager counted them.
     total: Option<u64>,
@@ -72,10 +72,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Reads page after page. For programs each is printed as it came, and its tasks are not kept.
-async fn gather(args: &Args) -> Result<Listed, Failure> {
+async fn gather(args: &Args) -> Result<ListedTasks, Failure> {
     let client = args.client.client()?;
     let mut left = if args.all { u64::MAX } else { args.limit };
-    let mut listed = Listed { cursor: args.cursor.clone(), ..Listed::default() };
+    let mut listed = ListedTasks { cursor: args.cursor.clone(), ..ListedTasks::default() };
     loop {
         let (limit, cursor) = (left.min(MAX_BATCH as u64), listed.cursor.as_deref());
         let answer = page(&client, &args.filter, limit, cursor, Purpose::Show).await?;
@@ -96,7 +96,7 @@ async fn gather(args: &Args) -> Result<Listed, Failure> {
     }
 }
 
-fn say_the_rest(args: &Args, listed: &Listed) {
+fn say_the_rest(args: &Args, listed: &ListedTasks) {
     let number = listed.tasks.len();
     match &listed.cursor {
         Some(cursor) if listed.gave_up => {
@@ -185,7 +185,7 @@ pub(crate) enum Purpose {
 /// # Errors
 /// When the manager can't be asked.
 pub(crate) async fn page(
-    client: &Client,
+    client: &ManagerClient,
     filter: &FilterArgs,
     limit: u64,
     cursor: Option<&str>,

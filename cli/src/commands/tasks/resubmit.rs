@@ -7,7 +7,7 @@ use jobbers_common::name::{QueueName, TaskId};
 use jobbers_process::exit;
 
 use crate::{
-    client::{self, Client, ClientArgs},
+    client::{self, ClientArgs, ManagerClient},
     failure::Failure,
     terminal::output,
 };
@@ -52,7 +52,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if are_all_sent { exit::OK } else { exit::FAILURE.into() })
 }
 
-async fn resubmit(client: &Client, id: &TaskId, order: &ResubmitParams, json: bool) -> Result<(), Failure> {
+async fn resubmit(client: &ManagerClient, id: &TaskId, order: &ResubmitParams, json: bool) -> Result<(), Failure> {
     let answer = client.post(&format!("{}/resubmit", client::task_path(id)), Some(order)).await?;
     output::done(&answer.body, json, format_args!("{id} sent again"))
 }

@@ -13,7 +13,7 @@ use jobbers_common::{lifecycle::Status, limits::MAX_WAIT, name::TaskId, values::
 use jobbers_process::exit;
 
 use crate::{
-    client::{self, AWAY, Answer, Client, ClientArgs},
+    client::{self, AWAY, Answer, ClientArgs, ManagerClient},
     failure::Failure,
     terminal::{
         hidden::{HIDDEN, said},
@@ -82,7 +82,7 @@ pub fn verdict(tasks: &[TaskView]) -> ExitCode {
 ///
 /// # Errors
 /// When the manager can't be asked or knows no such task.
-pub async fn wait(client: &Client, id: &TaskId, limit: Option<Duration>) -> Result<Answer, Failure> {
+pub async fn wait(client: &ManagerClient, id: &TaskId, limit: Option<Duration>) -> Result<Answer, Failure> {
     let (began, path) = (Instant::now(), client::task_path(id));
     // If the manager can't be asked at all, fail at once.
     let mut answer = client.get(&path, client::NOTHING).await?;

@@ -14,16 +14,16 @@ use jobbers_process::exit;
 use serde_json::value::RawValue;
 
 pub(crate) use self::request::Predecessor;
-use self::request::{Submission, TaskFlags, TaskRequest, Tasks};
+use self::request::{SubmissionBody, TaskBody, TaskFlags, TasksBody};
 use super::{
     parameters::{self, Documents, Given},
     status,
 };
 use crate::{
-    client::{Client, ClientArgs},
+    client::{ClientArgs, ManagerClient},
     commands::shell::near,
     failure::Failure,
-    terminal::{output, progress::Progress},
+    terminal::{output, progress::ProgressLine},
 };
 
 /// A batch's parameters are no longer than this together, so that its request stays well below what a manager takes.
@@ -75,9 +75,13 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>) -> Result<Vec<TaskId>, Failure> {
-    let request = TaskRequest { name: &args.name, parameters, flags: &args.task };
-    let answer = client.post("/tasks", Some(&Submission::new(request, &args.task))).await?;
+async fn submit_one(
+    client: &ManagerClient,
+    args: &Args,
+    parameters: Option<&RawValue>,
+) -> Result<Vec<TaskId>, Failure> {
+    let request = TaskBody { name: &args.name, parameters, flags: &args.task };
+    let answer = client.post("/tasks", Some(&SubmissionBody::new(request, &args.task))).await?;
     let task: SubmittedView = answer.read()?;
     if args.client.json && args.wait.is_none() {
         output::document(&answer.body)?;
@@ -97,7 +101,7 @@ async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>)
     Ok(vec![task.id])
 }
 
-async fn submit_all(client: &Client, args: &Args, mut documents: Documents) -> Result<Vec<TaskId>, Failure> {
+async fn submit_all(client: &ManagerClient, args: &Args, mut documents: Documents) -> Result<Vec<TaskId>, Failure> {
     let mut ids = Vec::new();
     loop {
         let (batch, end) = next_batch(&mut documents).await;
@@ -113,9 +117,9 @@ async fn submit_all(client: &Client, args: &Args, mut documents: Documents) -> R
         };
         ids.extend(sent.map_err(so_far)?);
         match end {
-            End::Full => {}
-            End::Input => break,
-            End::Broken(failure) => {
+            BatchEnd::Full => {}
+            BatchEnd::Input => break,
+            BatchEnd::Broken(failure) => {
                 output::note(format_args!("{} submitted before this:", output::count(ids.len() as u64, "task")));
                 return Err(failure);
             }
@@ -126,13 +130,13 @@ async fn submit_all(client: &Client, args: &Args, mut documents: Documents) -> R
 }
 
 /// Why a batch is no longer.
-enum End {
+enum BatchEnd {
     Full,
     Input,
     Broken(Failure),
 }
 
-async fn next_batch(documents: &mut Documents) -> (Vec<Box<RawValue>>, End) {
+async fn next_batch(documents: &mut Documents) -> (Vec<Box<RawValue>>, BatchEnd) {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     while batch.len() < MAX_BATCH && bytes < BATCH_BYTES {
         match documents.recv().await {
@@ -140,19 +144,19 @@ async fn next_batch(documents: &mut Documents) -> (Vec<Box<RawValue>>, End) {
                 bytes += document.get().len();
                 batch.push(document);
             }
-            Some(Err(failure)) => return (batch, End::Broken(failure)),
-            None => return (batch, End::Input),
+            Some(Err(failure)) => return (batch, BatchEnd::Broken(failure)),
+            None => return (batch, BatchEnd::Input),
         }
     }
-    (batch, End::Full)
+    (batch, BatchEnd::Full)
 }
 
-async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> Result<Vec<TaskId>, Failure> {
+async fn submit_batch(client: &ManagerClient, args: &Args, batch: &[Box<RawValue>]) -> Result<Vec<TaskId>, Failure> {
     let tasks = batch
         .iter()
-        .map(|parameters| TaskRequest { name: &args.name, parameters: Some(parameters), flags: &args.task })
+        .map(|parameters| TaskBody { name: &args.name, parameters: Some(parameters), flags: &args.task })
         .collect();
-    let answer = client.post("/tasks", Some(&Submission::new(Tasks { tasks }, &args.task))).await?;
+    let answer = client.post("/tasks", Some(&SubmissionBody::new(TasksBody { tasks }, &args.task))).await?;
     let batch: SubmittedList = answer.read()?;
     warn(&args.name, &batch.tasks.iter().collect::<Vec<_>>()).await;
     let ids: Vec<TaskId> = batch.tasks.into_iter().map(|task| task.id).collect();
@@ -175,14 +179,14 @@ async fn warn(name: &TaskName, tasks: &[&SubmittedView]) {
 }
 
 async fn wait_for(
-    client: &Client,
+    client: &ManagerClient,
     ids: &[TaskId],
     limit: Option<std::time::Duration>,
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let began = std::time::Instant::now();
     let mut tasks: Vec<TaskView> = Vec::with_capacity(ids.len());
-    let progress = Progress::new(ids.len() as u64);
+    let progress = ProgressLine::new(ids.len() as u64);
     for id in ids {
         progress.show(tasks.len() as u64, || format!("waiting for {id}"));
         let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));

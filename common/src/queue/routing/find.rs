@@ -7,7 +7,7 @@ use crate::name::TaskName;
 
 /// Two rules that share versions, of which none holds all of the other's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overlap {
+pub struct RuleOverlap {
     /// The rule that was to be put.
     pub rule: RouteKey,
     /// The rule that is there.
@@ -31,12 +31,12 @@ pub fn find_rule<'a>(
 /// other's. Otherwise neither of the two would be the more specific one.
 ///
 /// # Errors
-/// [`Overlap`], which names the other.
-pub fn check_place(routes: &BTreeMap<RouteKey, RouteRule>, key: &RouteKey) -> Result<(), Overlap> {
+/// [`RuleOverlap`], which names the other.
+pub fn check_place(routes: &BTreeMap<RouteKey, RouteRule>, key: &RouteKey) -> Result<(), RuleOverlap> {
     let first = RouteKey { name: key.name.clone(), versions: Versions::ALL };
     let mut others = routes.range(&first..).map(|(other, _)| other).take_while(|other| other.name == key.name);
     match others.find(|other| other.versions.crosses(key.versions)) {
-        Some(other) => Err(Overlap { rule: key.clone(), other: other.clone() }),
+        Some(other) => Err(RuleOverlap { rule: key.clone(), other: other.clone() }),
         None => Ok(()),
     }
 }
@@ -84,7 +84,7 @@ mod tests {
                 Ok(()) => {
                     routes.insert(key, Route::Single { queue: queue(&format!("q{at}")) }.into());
                 }
-                Err(Overlap { rule, other }) => {
+                Err(RuleOverlap { rule, other }) => {
                     assert!(rule == key && routes.contains_key(&other) && other.versions.crosses(key.versions));
                     refused.push(key);
                 }

@@ -6,14 +6,14 @@
 use super::{
     MermaidError,
     cursor::Cursor,
-    line::{Line, Part, begins, part},
+    line::{ArrowPart, LineStyle, begins, part},
     shapes, words,
 };
 
 /// An arrow, and what it is called if it is.
 #[derive(Debug)]
 pub(super) struct Arrow<'a> {
-    pub(super) line: Line,
+    pub(super) line: LineStyle,
     pub(super) name: Option<&'a str>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Arrow<'a>>, Mer
         return Err(ahead.wrong(rule));
     }
     let line = match part(ahead.rest()) {
-        Some(Part::Whole(line, bytes)) => {
+        Some(ArrowPart::Whole(line, bytes)) => {
             ahead.advance(bytes);
             ahead.skip_lines()?;
             if ahead.take("|") {
@@ -46,7 +46,7 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Arrow<'a>>, Mer
             }
             line
         }
-        Some(Part::Opening(line, bytes)) => {
+        Some(ArrowPart::Opening(line, bytes)) => {
             let opening = ahead;
             ahead.advance(bytes);
             text_within(&mut ahead, &opening, line)?;
@@ -73,11 +73,11 @@ fn name<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
 }
 
 /// Reads the text after the opening of an arrow, and the end of the arrow.
-fn text_within(cursor: &mut Cursor<'_>, opening: &Cursor<'_>, line: Line) -> Result<(), MermaidError> {
+fn text_within(cursor: &mut Cursor<'_>, opening: &Cursor<'_>, line: LineStyle) -> Result<(), MermaidError> {
     let (marks, end): (&[&str], _) = match line {
-        Line::Thick => (&["="], "==>"),
-        Line::Dotted => (&["-.", "."], ".->"),
-        Line::Solid | Line::Invisible => (&["--"], "-->"),
+        LineStyle::Thick => (&["="], "==>"),
+        LineStyle::Dotted => (&["-.", "."], ".->"),
+        LineStyle::Solid | LineStyle::Invisible => (&["--"], "-->"),
     };
     let wrong = || {
         opening.wrong(format!(
@@ -102,7 +102,7 @@ fn text_within(cursor: &mut Cursor<'_>, opening: &Cursor<'_>, line: Line) -> Res
         }
     }
     match part(cursor.rest()) {
-        Some(Part::Whole(found, bytes)) if found == line => {
+        Some(ArrowPart::Whole(found, bytes)) if found == line => {
             cursor.advance(bytes);
             Ok(())
         }

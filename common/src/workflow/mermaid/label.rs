@@ -23,7 +23,7 @@ const MAX_SHOWN: usize = 80;
 
 /// What a label says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Label {
+pub(super) struct NodeLabel {
     pub(super) task: TaskTemplate,
     /// The node's name, if it is not the one in the flowchart.
     pub(super) name: Option<NodeName>,
@@ -33,7 +33,7 @@ pub(super) struct Label {
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub(super) fn read(text: &str) -> Result<Label, String> {
+pub(super) fn read(text: &str) -> Result<NodeLabel, String> {
     let mut rest = text;
     let name = take_until(&mut rest, &['@', '(', '{']);
     let name = TaskName::new(name).map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ pub(super) fn read(text: &str) -> Result<Label, String> {
     }
     let parameters = RawValue::from_string(parameters).map_err(|error| error.to_string())?;
     let task = TaskTemplate { version, queue, signals, is_spontaneous, ..TaskTemplate::new(name, parameters) };
-    Ok(Label { task, name: name_of_node })
+    Ok(NodeLabel { task, name: name_of_node })
 }
 
 /// Takes what comes before one of these letters, or before a blank.

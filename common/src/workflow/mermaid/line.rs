@@ -4,7 +4,7 @@ use crate::dependency::DependencyPolicy;
 
 /// How an arrow is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineStyle {
     /// `-->`
     Solid,
     /// `-.->`
@@ -15,7 +15,7 @@ pub(super) enum Line {
     Invisible,
 }
 
-impl Line {
+impl LineStyle {
     /// What it means for the task after it; `None` if it only places a node.
     pub(super) const fn policy(self) -> Option<DependencyPolicy> {
         match self {
@@ -29,11 +29,11 @@ impl Line {
 
 /// A part of an arrow.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum ArrowPart {
     /// All of it.
-    Whole(Line, usize),
+    Whole(LineStyle, usize),
     /// What comes before a text within it.
-    Opening(Line, usize),
+    Opening(LineStyle, usize),
 }
 
 /// Whether an arrow begins a text, perhaps with a head on its left.
@@ -42,26 +42,26 @@ pub(super) fn begins(text: &str) -> bool {
 }
 
 /// The part of an arrow that a text without a head on the left begins with, and its bytes.
-pub(super) fn part(text: &str) -> Option<Part> {
+pub(super) fn part(text: &str) -> Option<ArrowPart> {
     let run = |from: usize, mark: u8| text.as_bytes()[from..].iter().take_while(|byte| **byte == mark).count();
     let headed = |end: usize| text[end..].starts_with(['x', 'o', '>']);
-    for (mark, line) in [(b'-', Line::Solid), (b'=', Line::Thick)] {
+    for (mark, line) in [(b'-', LineStyle::Solid), (b'=', LineStyle::Thick)] {
         match run(0, mark) {
             0 | 1 => {}
-            marks if headed(marks) => return Some(Part::Whole(line, marks + 1)),
-            2 => return Some(Part::Opening(line, 2)),
-            marks => return Some(Part::Whole(line, marks)),
+            marks if headed(marks) => return Some(ArrowPart::Whole(line, marks + 1)),
+            2 => return Some(ArrowPart::Opening(line, 2)),
+            marks => return Some(ArrowPart::Whole(line, marks)),
         }
     }
     let dash = usize::from(text.starts_with('-'));
     let dots = run(dash, b'.');
     let end = dash + dots + 1;
     if dots > 0 && text[dash + dots..].starts_with('-') {
-        return Some(Part::Whole(Line::Dotted, end + usize::from(headed(end))));
+        return Some(ArrowPart::Whole(LineStyle::Dotted, end + usize::from(headed(end))));
     }
     if dash == 1 && dots > 0 {
-        return Some(Part::Opening(Line::Dotted, 2));
+        return Some(ArrowPart::Opening(LineStyle::Dotted, 2));
     }
     let waves = run(0, b'~');
-    (waves >= 3).then_some(Part::Whole(Line::Invisible, waves))
+    (waves >= 3).then_some(ArrowPart::Whole(LineStyle::Invisible, waves))
 }

@@ -11,7 +11,7 @@ use std::{
 use super::{
     Flowchart, MermaidError, Place, arrows,
     cursor::Cursor,
-    label::{self, Label},
+    label::{self, NodeLabel},
     prologue, shapes, statements, words,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub fn read(text: &str) -> Result<Flowchart, MermaidError> {
     prologue::check_lines(&cursor)?;
     cursor.skip_lines()?;
     prologue::head(&mut cursor)?;
-    let mut reader = Reader::default();
+    let mut reader = FlowchartReader::default();
     loop {
         cursor.skip_lines()?;
         if cursor.rest().is_empty() {
@@ -50,16 +50,16 @@ pub fn read(text: &str) -> Result<Flowchart, MermaidError> {
 
 /// What was read of a node so far.
 #[derive(Debug)]
-struct Found<'a> {
+struct FoundNode<'a> {
     name: &'a str,
     place: Place,
-    label: Option<Label>,
+    label: Option<NodeLabel>,
     depends_on: Vec<(usize, DependencyPolicy)>,
 }
 
 #[derive(Debug, Default)]
-struct Reader<'a> {
-    found: Vec<Found<'a>>,
+struct FlowchartReader<'a> {
+    found: Vec<FoundNode<'a>>,
     places: HashMap<&'a str, usize>,
     arrows: usize,
     /// Arrows that have a name.
@@ -71,7 +71,7 @@ struct Reader<'a> {
     open: Vec<Place>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FlowchartReader<'a> {
     fn statement(&mut self, cursor: &mut Cursor<'a>) -> Result<(), MermaidError> {
         match words::keyword(cursor.rest()) {
             Some("subgraph") => {
@@ -215,13 +215,13 @@ impl<'a> Reader<'a> {
         if self.found.len() == MAX_WORKFLOW_NODES {
             return Err(place.wrong(format!("a workflow has at most {MAX_WORKFLOW_NODES} nodes")));
         }
-        self.found.push(Found { name, place: place.place(), label: None, depends_on: Vec::new() });
+        self.found.push(FoundNode { name, place: place.place(), label: None, depends_on: Vec::new() });
         self.places.insert(name, self.found.len() - 1);
         Ok(self.found.len() - 1)
     }
 
     /// Gives a node the task that its label describes.
-    fn describe(&mut self, index: usize, text: &shapes::Text<'_>) -> Result<(), MermaidError> {
+    fn describe(&mut self, index: usize, text: &shapes::LabelText<'_>) -> Result<(), MermaidError> {
         let place = &text.place;
         let label = label::read(&text.text).map_err(|rule| place.wrong(rule))?;
         let node = &mut self.found[index];
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         Ok(Flowchart { nodes, places })
     }
 
-    fn check(&self, node: &Found<'_>) -> Result<(), String> {
+    fn check(&self, node: &FoundNode<'_>) -> Result<(), String> {
         let name = node.name;
         match (&node.label, self.subgraphs.contains(name)) {
             (Some(_), false) => Ok(()),
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
 }
 
 /// What a node is called in the workflow: as its label says, or as in the flowchart.
-fn name_of(node: &Found<'_>) -> Result<NodeName, String> {
+fn name_of(node: &FoundNode<'_>) -> Result<NodeName, String> {
     let called = node.label.as_ref().and_then(|label| label.name.clone());
     called.map_or_else(|| NodeName::new(node.name).map_err(|error| error.to_string()), Ok)
 }

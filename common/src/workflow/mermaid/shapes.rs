@@ -25,12 +25,12 @@ const SHAPES: [(&str, &[&str]); 13] = [
 
 /// A label, and where it begins.
 #[derive(Debug)]
-pub(super) struct Text<'a> {
+pub(super) struct LabelText<'a> {
     pub(super) text: String,
     pub(super) place: Cursor<'a>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> LabelText<'a> {
     fn new(text: &str, mut place: Cursor<'a>) -> Result<Self, MermaidError> {
         place.take("\"");
         let text = entities::decode(text.trim()).map_err(|rule| place.wrong(rule))?;
@@ -42,7 +42,7 @@ impl<'a> Text<'a> {
 ///
 /// # Errors
 /// For a shape that does not close, and for a label that Mermaid would read otherwise.
-pub(super) fn label<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, MermaidError> {
+pub(super) fn label<'a>(cursor: &mut Cursor<'a>) -> Result<Option<LabelText<'a>>, MermaidError> {
     if cursor.starts_with("[|") {
         return Err(cursor.wrong("this shape is not known: write node[\"task_name\"]"));
     }
@@ -51,7 +51,7 @@ pub(super) fn label<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Mer
     cursor.advance(open.len());
     let inside = *cursor;
     let text = inner(cursor, &opening, closes)?;
-    Text::new(text, inside).map(Some)
+    LabelText::new(text, inside).map(Some)
 }
 
 /// Reads a text after its opening, and what closes it.
@@ -128,7 +128,7 @@ fn check(place: &Cursor<'_>, text: &str) -> Result<(), MermaidError> {
 ///
 /// # Errors
 /// For anything but `key: value` with values in double quotes or of one word.
-pub(super) fn data<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, MermaidError> {
+pub(super) fn data<'a>(cursor: &mut Cursor<'a>) -> Result<Option<LabelText<'a>>, MermaidError> {
     let opening = *cursor;
     cursor.advance("@{".len());
     let (mut label, mut is_first) = (None, true);
@@ -161,7 +161,7 @@ pub(super) fn data<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Merm
             return Err(place.wrong("put the value into double quotes once, without \\ and line breaks in it"));
         }
         if key == "label" {
-            label = Some(Text::new(value, place)?);
+            label = Some(LabelText::new(value, place)?);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Cron expressions, by the rules of Vixie's cron.
 //!
-//! An expression matches the wall clock: days ([`Days`]) and times of the day ([`Times`]). A wildcard expression, whose
+//! An expression matches the wall clock: days ([`Days`]) and times of the day ([`TimeBits`]). A wildcard expression, whose
 //! second, minute or hour field begins with `*`, follows elapsed time; every other one is a *fixed time*, which comes once
 //! although the clock skips or repeats it. What that means where clocks change is decided in [`super::slots`], which is also
 //! where the zones are. Several expressions, separated by `|`, are one union.
@@ -16,7 +16,7 @@ mod days;
 mod field;
 mod times;
 
-use self::{days::Days, times::Times};
+use self::{days::Days, times::TimeBits};
 
 /// Names of expressions.
 const NICKNAMES: [(&str, &str); 7] = [
@@ -38,14 +38,14 @@ pub struct Cron(Vec<Expression>);
 /// One cron expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Expression {
-    times: Times,
+    times: TimeBits,
     days: Days,
     is_fixed: bool,
 }
 
 /// Which expressions count where the clock shows a time for the second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum FoldPass {
     /// All of them.
     First,
     /// Only those that follow elapsed time.
@@ -70,7 +70,7 @@ impl Cron {
     }
 
     /// The first match from `from` on and before `until`.
-    pub(super) fn next(&self, pass: Pass, from: DateTime, until: DateTime) -> Option<DateTime> {
+    pub(super) fn next(&self, pass: FoldPass, from: DateTime, until: DateTime) -> Option<DateTime> {
         self.of_pass(pass).filter_map(|expression| expression.next(from, until)).min()
     }
 
@@ -80,12 +80,12 @@ impl Cron {
     }
 
     /// How many seconds match from `from` on and before `until`. It takes one step for each day between them.
-    pub(super) fn count(&self, pass: Pass, from: DateTime, until: DateTime) -> u64 {
+    pub(super) fn count(&self, pass: FoldPass, from: DateTime, until: DateTime) -> u64 {
         if until <= from {
             return 0;
         }
         let of_day = |date: Date| {
-            let matching: Vec<&Times> =
+            let matching: Vec<&TimeBits> =
                 self.of_pass(pass).filter(|it| it.days.match_date(date)).map(|it| &it.times).collect();
             let below = |time| times::count_union_below(&matching, time);
             let skipped = if date == from.date() { below(from.time()) } else { 0 };
@@ -96,13 +96,13 @@ impl Cron {
         days.take_while(|date| *date <= until.date()).map(of_day).sum()
     }
 
-    fn of_pass(&self, pass: Pass) -> impl Iterator<Item = &Expression> {
-        self.0.iter().filter(move |expression| pass == Pass::First || !expression.is_fixed)
+    fn of_pass(&self, pass: FoldPass) -> impl Iterator<Item = &Expression> {
+        self.0.iter().filter(move |expression| pass == FoldPass::First || !expression.is_fixed)
     }
 }
 
 /// How many times of a whole day match.
-fn below_midnight(matching: &[&Times]) -> u64 {
+fn below_midnight(matching: &[&TimeBits]) -> u64 {
     let last = Time::constant(23, 59, 59, 0);
     times::count_union_below(matching, last) + u64::from(matching.iter().any(|times| times.has(last)))
 }
@@ -120,7 +120,7 @@ impl Expression {
             return Err(format!("takes no {}=: write time_zone {:?}", beginning(variable), beginning(zone)));
         }
         let expression = Self {
-            times: Times::read(second, minute, hour)?,
+            times: TimeBits::read(second, minute, hour)?,
             days: Days::read(day, month, weekday)?,
             is_fixed: ![second, minute, hour].iter().any(|field| field.starts_with('*')),
         };

@@ -15,7 +15,7 @@ use jiff::{
 
 use super::{
     Cron, ScheduleError, Timing,
-    cron::{Pass, YEARS_SEARCHED},
+    cron::{FoldPass, YEARS_SEARCHED},
 };
 use crate::{limits::MAX_DELAY, time::Timestamp, values::text::beginning};
 
@@ -161,7 +161,7 @@ struct Stretch {
     /// What the clock skipped when it began.
     skipped: Option<(DateTime, DateTime)>,
     /// Whether the clock shows what it showed before.
-    pass: Pass,
+    pass: FoldPass,
 }
 
 impl Stretch {
@@ -213,8 +213,8 @@ fn stretches(zone: &TimeZone, from: Instant) -> impl Iterator<Item = Stretch> {
         let skipped = (reached < shown).then_some((reached, shown));
         // Until the clock shows what it had reached, it shows everything for the second time.
         let repeated_until = offset.to_timestamp(reached).unwrap_or(end).clamp(start, end);
-        let again = Stretch { start, end: repeated_until, offset, skipped: None, pass: Pass::Second };
-        let ahead = Stretch { start: repeated_until, end, offset, skipped, pass: Pass::First };
+        let again = Stretch { start, end: repeated_until, offset, skipped: None, pass: FoldPass::Second };
+        let ahead = Stretch { start: repeated_until, end, offset, skipped, pass: FoldPass::First };
         [again, ahead].into_iter().filter(|stretch| stretch.start < stretch.end)
     })
 }

@@ -125,14 +125,14 @@ pub mod text {
 
         #[derive(Serialize, Deserialize)]
         #[serde(transparent)]
-        struct Text(#[serde(with = "super")] Duration);
+        struct DurationText(#[serde(with = "super")] Duration);
 
         /// Writes `10s` or `null`.
         ///
         /// # Errors
         /// Those of the serializer.
         pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-            duration.map(Text).serialize(serializer)
+            duration.map(DurationText).serialize(serializer)
         }
 
         /// Reads `"10s"`, `10` or `null`.
@@ -140,7 +140,7 @@ pub mod text {
         /// # Errors
         /// When it is none of these.
         pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-            Ok(Option::<Text>::deserialize(deserializer)?.map(|text| text.0))
+            Ok(Option::<DurationText>::deserialize(deserializer)?.map(|text| text.0))
         }
     }
 }

@@ -7,13 +7,13 @@ use crate::redis::{read::awaiting::hex, server::store::Store};
 
 /// What is looked over by one call of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BoardPiece {
+pub(crate) struct BoardAuditPiece {
     board: BoardName,
-    part: Part,
+    part: AuditPart,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum AuditPart {
     Tasks,
     Group(String),
     Labels,
@@ -21,7 +21,7 @@ enum Part {
     Changes,
 }
 
-impl BoardPiece {
+impl BoardAuditPiece {
     /// The first piece of the first board.
     pub(crate) async fn first(store: &Store) -> Result<Option<Self>> {
         Self::first_after(store, None).await
@@ -29,49 +29,49 @@ impl BoardPiece {
 
     async fn first_after(store: &Store, board: Option<&BoardName>) -> Result<Option<Self>> {
         let next = read::boards(store, board, 1).await?.pop();
-        Ok(next.map(|next| Self { board: next.board, part: Part::Tasks }))
+        Ok(next.map(|next| Self { board: next.board, part: AuditPart::Tasks }))
     }
 
     /// What comes after it, as of now.
     pub(crate) async fn next(self, store: &Store) -> Result<Option<Self>> {
         let part = match self.part {
-            Part::Tasks => self.group_after(store, None).await?,
-            Part::Group(ref group) => self.group_after(store, Some(group)).await?,
-            Part::Labels => Part::Names,
-            Part::Names => Part::Changes,
-            Part::Changes => return Self::first_after(store, Some(&self.board)).await,
+            AuditPart::Tasks => self.group_after(store, None).await?,
+            AuditPart::Group(ref group) => self.group_after(store, Some(group)).await?,
+            AuditPart::Labels => AuditPart::Names,
+            AuditPart::Names => AuditPart::Changes,
+            AuditPart::Changes => return Self::first_after(store, Some(&self.board)).await,
         };
         Ok(Some(Self { part, ..self }))
     }
 
-    async fn group_after(&self, store: &Store, group: Option<&str>) -> Result<Part> {
+    async fn group_after(&self, store: &Store, group: Option<&str>) -> Result<AuditPart> {
         let next = read::groups(store, &self.board, group, 1).await?.pop();
-        Ok(next.map_or(Part::Labels, |next| Part::Group(next.group)))
+        Ok(next.map_or(AuditPart::Labels, |next| AuditPart::Group(next.group)))
     }
 
     /// As the script knows it: what, and of which board or group.
     pub(crate) fn words(&self) -> (&'static str, String) {
         let board = self.board.to_string();
         match &self.part {
-            Part::Tasks => ("board_tasks", board),
-            Part::Group(group) => ("board_group", format!("{board}/{}", hex(group))),
-            Part::Labels => ("board_labels", board),
-            Part::Names => ("board_names", board),
-            Part::Changes => ("board_changes", board),
+            AuditPart::Tasks => ("board_tasks", board),
+            AuditPart::Group(group) => ("board_group", format!("{board}/{}", hex(group))),
+            AuditPart::Labels => ("board_labels", board),
+            AuditPart::Names => ("board_names", board),
+            AuditPart::Changes => ("board_changes", board),
         }
     }
 
-    /// Reads what [`BoardPiece::words`] wrote.
+    /// Reads what [`BoardAuditPiece::words`] wrote.
     pub(crate) fn read(what: &str, of: &str) -> Option<Self> {
         let (of, part) = match what {
-            "board_tasks" => (of, Part::Tasks),
+            "board_tasks" => (of, AuditPart::Tasks),
             "board_group" => {
                 let (board, digits) = of.rsplit_once('/')?;
-                (board, Part::Group(text_of_hex(digits)?))
+                (board, AuditPart::Group(text_of_hex(digits)?))
             }
-            "board_labels" => (of, Part::Labels),
-            "board_names" => (of, Part::Names),
-            "board_changes" => (of, Part::Changes),
+            "board_labels" => (of, AuditPart::Labels),
+            "board_names" => (of, AuditPart::Names),
+            "board_changes" => (of, AuditPart::Changes),
             _ => return None,
         };
         Some(Self { board: BoardName::new(of).ok()?, part })
@@ -92,12 +92,14 @@ mod tests {
     #[test]
     fn a_piece_is_read_as_it_was_written() {
         let board = BoardName::new("b/1").unwrap();
-        let groups = ["", "a|b/c", "\u{e9}\0"].map(|group| Part::Group(group.to_owned()));
-        for part in [Part::Tasks, Part::Labels, Part::Names, Part::Changes].into_iter().chain(groups) {
-            let piece = BoardPiece { board: board.clone(), part };
+        let groups = ["", "a|b/c", "\u{e9}\0"].map(|group| AuditPart::Group(group.to_owned()));
+        for part in
+            [AuditPart::Tasks, AuditPart::Labels, AuditPart::Names, AuditPart::Changes].into_iter().chain(groups)
+        {
+            let piece = BoardAuditPiece { board: board.clone(), part };
             let (what, of) = piece.words();
             assert!(!of.contains('|'), "a cursor is read up to the next |: {of}");
-            assert_eq!(BoardPiece::read(what, &of), Some(piece));
+            assert_eq!(BoardAuditPiece::read(what, &of), Some(piece));
         }
         for (what, of) in [
             ("board_group", "b"),
@@ -106,7 +108,7 @@ mod tests {
             ("board_tasks", "b|"),
             ("boards", "b"),
         ] {
-            assert_eq!(BoardPiece::read(what, of), None, "{what} {of}");
+            assert_eq!(BoardAuditPiece::read(what, of), None, "{what} {of}");
         }
     }
 }

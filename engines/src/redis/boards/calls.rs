@@ -29,7 +29,7 @@ use crate::redis::{
         values::time,
     },
     server::{
-        cycles::Slots,
+        cycles::SlotNumbers,
         failure::malformed,
         line::{Line, Request},
         pressure::{self, TASK_BYTES},
@@ -52,7 +52,7 @@ enum Verb {
 
 /// A request in line.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct BoardRequest {
     verb: Verb,
     /// Whether it stores something new.
     adds: bool,
@@ -64,10 +64,10 @@ pub(super) struct Asked {
 
 /// What sends the calls of one line.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(super) struct BoardCalls {
     store: Arc<Store>,
     /// Where the server remembers calls.
-    slots: Mutex<Slots>,
+    slots: Mutex<SlotNumbers>,
     /// Tells the places of one line from those of the other.
     name: &'static str,
 }
@@ -75,14 +75,14 @@ pub(super) struct Calls {
 /// The lines of all boards.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    adding: Line<Asked>,
-    freeing: Line<Asked>,
+    adding: Line<BoardRequest>,
+    freeing: Line<BoardRequest>,
 }
 
 impl Lines {
     /// Opens the lines; they close with this.
     pub(crate) fn start(store: &Arc<Store>) -> Self {
-        let calls = |name| Arc::new(Calls { store: Arc::clone(store), slots: Mutex::default(), name });
+        let calls = |name| Arc::new(BoardCalls { store: Arc::clone(store), slots: Mutex::default(), name });
         Self { adding: Line::start(calls("a")), freeing: Line::start(calls("f")) }
     }
 
@@ -91,7 +91,7 @@ impl Lines {
         let (answer, answered) = oneshot::channel();
         let size = size_of(&commit);
         let (adds, bytes) = (adds(&commit), commit.bytes());
-        self.ask(Asked { verb: Verb::Commit(commit, answer), adds, size, bytes }).await;
+        self.ask(BoardRequest { verb: Verb::Commit(commit, answer), adds, size, bytes }).await;
         answered.await.map_err(|_| gone())?
     }
 
@@ -99,13 +99,13 @@ impl Lines {
     pub(super) async fn take(&self, take: Take) -> Result<TakeAnswer> {
         let (answer, answered) = oneshot::channel();
         let size = take.require.len() + 1;
-        self.ask(Asked { verb: Verb::Take(take, answer), adds: false, size, bytes: 0 }).await;
+        self.ask(BoardRequest { verb: Verb::Take(take, answer), adds: false, size, bytes: 0 }).await;
         answered.await.map_err(|_| gone())?
     }
 
-    async fn ask(&self, asked: Asked) {
-        let line = if asked.adds { &self.adding } else { &self.freeing };
-        line.enter(asked).await;
+    async fn ask(&self, request: BoardRequest) {
+        let line = if request.adds { &self.adding } else { &self.freeing };
+        line.enter(request).await;
     }
 }
 
@@ -120,33 +120,33 @@ fn gone() -> Error {
     Error::unavailable("the engine is shutting down")
 }
 
-impl Request for Asked {
-    type Sender = Calls;
+impl Request for BoardRequest {
+    type Sender = BoardCalls;
 
     fn fitting(line: &[Self]) -> usize {
         let (mut size, mut bytes) = (0, 0);
-        let fits = line.iter().take_while(|asked| {
-            size += asked.size;
-            bytes += asked.bytes;
+        let fits = line.iter().take_while(|request| {
+            size += request.size;
+            bytes += request.bytes;
             size <= MAX_BATCH && bytes <= SHARED_BYTES
         });
         fits.count().max(1)
     }
 
-    async fn send(calls: &Calls, mut call: Vec<Self>) {
+    async fn send(calls: &BoardCalls, mut call: Vec<Self>) {
         // A caller that has gone takes nothing.
         call.retain(Self::is_awaited);
         if call.is_empty() {
             return;
         }
         match send(calls, &call).await {
-            Ok(answers) => call.into_iter().zip(answers).for_each(|(asked, answer)| asked.answer(Ok(answer))),
-            Err(error) => call.into_iter().for_each(|asked| asked.answer(Err(error.clone()))),
+            Ok(answers) => call.into_iter().zip(answers).for_each(|(request, answer)| request.answer(Ok(answer))),
+            Err(error) => call.into_iter().for_each(|request| request.answer(Err(error.clone()))),
         }
     }
 }
 
-impl Asked {
+impl BoardRequest {
     fn is_awaited(&self) -> bool {
         match &self.verb {
             Verb::Commit(_, answer) => !answer.is_closed(),
@@ -171,7 +171,7 @@ impl Asked {
 }
 
 /// Sends a call, and sets the store up first if it has to be. Returns an answer per request.
-async fn send(calls: &Calls, call: &[Asked]) -> Result<Vec<Value>> {
+async fn send(calls: &BoardCalls, call: &[BoardRequest]) -> Result<Vec<Value>> {
     let mut words = array(send_once(calls, call).await?)?;
     if words.is_empty() {
         if calls.store.prepare().await? {
@@ -187,9 +187,9 @@ async fn send(calls: &Calls, call: &[Asked]) -> Result<Vec<Value>> {
     Ok(answers)
 }
 
-async fn send_once(calls: &Calls, call: &[Asked]) -> Result<Value> {
-    let Calls { store, slots, name } = calls;
-    let adds = call.iter().any(|asked| asked.adds);
+async fn send_once(calls: &BoardCalls, call: &[BoardRequest]) -> Result<Value> {
+    let BoardCalls { store, slots, name } = calls;
+    let adds = call.iter().any(|request| request.adds);
     let script = if adds { &script::BOARD_ADD } else { &script::BOARD_FREE };
     let (id, slot) = (Ulid::generate().to_string(), slots.lock().take());
     let until = store.present_after(ANSWER_WITHIN).as_micros();
@@ -199,13 +199,13 @@ async fn send_once(calls: &Calls, call: &[Asked]) -> Result<Value> {
         let mut command = store.command(script);
         command.arg(format!("{}:{name}{slot}", store.instance)).arg(&id);
         command.arg(u8::from(was_sent.swap(true, Ordering::Relaxed))).arg(call.len());
-        for (place, asked) in call.iter().enumerate() {
-            asked.write(random.rotate_left(u32::try_from(place % 64).unwrap_or(0)), until, &mut command);
+        for (place, request) in call.iter().enumerate() {
+            request.write(random.rotate_left(u32::try_from(place % 64).unwrap_or(0)), until, &mut command);
         }
         command
     };
     let answer = if adds {
-        let growth = call.iter().map(|asked| asked.bytes + TASK_BYTES * asked.size).sum();
+        let growth = call.iter().map(|request| request.bytes + TASK_BYTES * request.size).sum();
         pressure::call(store, script, growth, &build).await?
     } else {
         store.work.call(Some(script), &build).await?
@@ -221,19 +221,19 @@ mod tests {
 
     use super::*;
 
-    fn commit(delete: Vec<Selection>) -> Asked {
+    fn commit(delete: Vec<Selection>) -> BoardRequest {
         let commit = Commit { delete, ..Commit::new(BoardName::new("b").unwrap(), 1) };
         let size = size_of(&commit);
-        Asked { verb: Verb::Commit(commit, oneshot::channel().0), adds: false, size, bytes: 0 }
+        BoardRequest { verb: Verb::Commit(commit, oneshot::channel().0), adds: false, size, bytes: 0 }
     }
 
     #[test]
     fn few_commits_share_a_call_that_may_find_many_tasks() {
-        let line: Vec<Asked> = (0..20).map(|_| commit(vec![Selection::Group(String::new())])).collect();
-        assert_eq!(Asked::fitting(&line), 4);
-        let line: Vec<Asked> = (0..20).map(|n| commit(vec![Selection::Revision(n)])).collect();
-        assert_eq!(Asked::fitting(&line), 20);
-        let line: Vec<Asked> = (0..2).map(|_| commit((0..5_000).map(Selection::Revision).collect())).collect();
-        assert_eq!(Asked::fitting(&line), 1, "a large one goes alone");
+        let line: Vec<BoardRequest> = (0..20).map(|_| commit(vec![Selection::Group(String::new())])).collect();
+        assert_eq!(BoardRequest::fitting(&line), 4);
+        let line: Vec<BoardRequest> = (0..20).map(|n| commit(vec![Selection::Revision(n)])).collect();
+        assert_eq!(BoardRequest::fitting(&line), 20);
+        let line: Vec<BoardRequest> = (0..2).map(|_| commit((0..5_000).map(Selection::Revision).collect())).collect();
+        assert_eq!(BoardRequest::fitting(&line), 1, "a large one goes alone");
     }
 }

@@ -28,12 +28,12 @@ fn next(words: &mut Words) -> Value {
 /// Writes a commit.
 pub(super) fn write_commit(commit: &Commit, command: &mut Cmd) {
     match only_change(commit) {
-        Some(Change::Create(create)) => {
+        Some(SingleChange::Create(create)) => {
             command.arg("n").arg(commit.board.as_str()).arg(biased(commit.owner)).arg(&create.group);
             command.arg(when(create.at)).arg(content(&create.content));
             return;
         }
-        Some(Change::Delete(of)) => {
+        Some(SingleChange::Delete(of)) => {
             command.arg("d").arg(commit.board.as_str()).arg(biased(commit.owner)).arg(u8::from(commit.check_owner));
             command.arg(revision(of));
             return;
@@ -58,19 +58,19 @@ pub(super) fn write_commit(commit: &Commit, command: &mut Cmd) {
 }
 
 /// What most commits do.
-enum Change<'a> {
+enum SingleChange<'a> {
     Create(&'a Create),
     Delete(u64),
 }
 
 /// The change of a commit that creates one task, or deletes one by its revision, and does nothing else.
-fn only_change(commit: &Commit) -> Option<Change<'_>> {
+fn only_change(commit: &Commit) -> Option<SingleChange<'_>> {
     if commit.once.is_some() || !commit.require.is_empty() || !commit.update.is_empty() {
         return None;
     }
     match (commit.delete.as_slice(), commit.create.as_slice()) {
-        ([], [create]) => Some(Change::Create(create)),
-        ([Selection::Revision(revision)], []) => Some(Change::Delete(*revision)),
+        ([], [create]) => Some(SingleChange::Create(create)),
+        ([Selection::Revision(revision)], []) => Some(SingleChange::Delete(*revision)),
         _ => None,
     }
 }

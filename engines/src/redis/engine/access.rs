@@ -27,7 +27,7 @@ impl Access for RedisEngine {
     }
 
     async fn session(&self, id: &Digest) -> Result<Option<Session>> {
-        verbs::session::look(&self.store, id).await
+        verbs::session::read(&self.store, id).await
     }
 
     async fn end_session(&self, id: &Digest) -> Result<()> {

@@ -15,7 +15,7 @@ impl Duties for RedisEngine {
     }
 
     async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
-        verbs::duty::look(&self.store, duty).await
+        verbs::duty::read(&self.store, duty).await
     }
 
     async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {

@@ -22,7 +22,7 @@ use super::{
 
 /// A routing rule as it is stored.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Route {
+pub(crate) struct StoredRoute {
     pub(crate) key: RouteKey,
     pub(crate) rule: RouteRule,
 }
@@ -61,7 +61,7 @@ pub(crate) fn read_fields(fields: Vec<(String, Vec<u8>)>) -> Result<Config> {
             let role: RoleConfig = read_json(&value)?;
             config.roles.insert(role.name.clone(), role);
         } else if field.starts_with(ROUTE_FIELD) || field.starts_with(RANGE_FIELD) {
-            let Route { key, rule } = read_json(&value)?;
+            let StoredRoute { key, rule } = read_json(&value)?;
             config.routes.insert(key, rule);
         } else if field.starts_with(ACCESS_FIELD) {
             let key: AccessKey = read_json(&value)?;

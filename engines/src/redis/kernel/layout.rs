@@ -407,7 +407,7 @@ fn document() -> String {
             layout.name, layout.what
         );
         let mut start = 1;
-        for field::Field { name, width, kind, meaning } in layout.fields {
+        for field::LayoutField { name, width, kind, meaning } in layout.fields {
             let end = start + width - 1;
             let places = if *width == 1 { start.to_string() } else { format!("{start}-{end}") };
             let kind = format!("{kind:?}").to_lowercase();

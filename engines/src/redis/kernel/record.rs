@@ -140,7 +140,7 @@ pub(crate) fn mark_linked(core: &mut [u8], is_spontaneous: bool) {
 
 /// The state of a task in its record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct RecordState {
     pub(crate) status: Status,
     /// The fence while it runs.
     pub(crate) revision: u64,
@@ -163,7 +163,7 @@ pub(crate) struct Standing {
 
 /// A decoded record.
 pub(crate) struct Record {
-    pub(crate) standing: Standing,
+    pub(crate) standing: RecordState,
     pub(crate) submitted_at: Timestamp,
     pub(crate) fingerprint: u128,
     /// Whether its client chose its id.
@@ -239,7 +239,7 @@ fn layout_of(state: u8) -> Result<&'static Layout> {
     }
 }
 
-impl Standing {
+impl RecordState {
     /// Decodes the fixed beginning of a record, in its layout, and its last part.
     fn decode(fixed: &[u8], submitted_at: Timestamp, ran: &[u8]) -> Result<Self> {
         let state = fixed[const { RECORD.place("state") }];
@@ -318,7 +318,7 @@ impl Record {
         let mut overrides = open.overrides.unwrap_or_default();
         // A task that was sent again does not expire.
         overrides.expires_in = overrides.expires_in.filter(|_| core[const { CORE.place("expires") }] == b'1');
-        let standing = Standing::decode(&bytes[..core_at], submitted_at, &bytes[ran_at..])?;
+        let standing = RecordState::decode(&bytes[..core_at], submitted_at, &bytes[ran_at..])?;
         let rest = bytes.slice(rest_at..ran_at);
         let (parameters, result) = match standing.status {
             Status::Completed => (Bytes::new(), read_payload(&rest)?),
@@ -412,7 +412,7 @@ mod tests {
         let keyed = stored(&NewTask { unique: None, concurrency_key: new.concurrency_key.clone(), ..task(b"{}") });
         assert_eq!((keyed.unique, keyed.concurrency_key), (None, new.concurrency_key));
         assert!(!read.large && read.id_is_chosen && !stored(&task(b"{}")).id_is_chosen);
-        let Standing { status, revision, position, ready_at, started_at, attempt, worker, .. } = read.standing;
+        let RecordState { status, revision, position, ready_at, started_at, attempt, worker, .. } = read.standing;
         assert_eq!((status, revision, position, ready_at), (Status::Submitted, 17, 17, read.submitted_at));
         assert_eq!((started_at, attempt, worker), (None, 0, None));
     }

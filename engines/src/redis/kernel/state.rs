@@ -9,7 +9,7 @@ use jobbers_common::{
     },
     engine::{
         DeadTask, Error, Result,
-        backup::{StoredTask, Submission, TakenKey},
+        backup::{StoredTask, SubmissionRecord, TakenKey},
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
@@ -25,7 +25,7 @@ use redis::Value;
 use super::{
     errors::read_errors,
     layout::{COPY, DEPENDENT, KEPT, NEWS, SIGNAL},
-    record::{Record, Standing},
+    record::{Record, RecordState},
     reply::{array, bytes, digits, text, tuple},
     values::{count, part, read_payload, some_time, status_of, write_payload},
 };
@@ -194,7 +194,7 @@ fn read_id(bytes: &[u8]) -> Result<TaskId> {
 
 /// A task from its record, its news, and the end of its lease.
 fn task_from(id: TaskId, record: Record, side: SideFields, expires_at: &str) -> Result<Task> {
-    let Standing { status, revision, ready_at, started_at, completed_at, attempt, crashes, .. } = record.standing;
+    let RecordState { status, revision, ready_at, started_at, completed_at, attempt, crashes, .. } = record.standing;
     let worker = record.standing.worker;
     let lease = match (status, &worker) {
         (Status::Started, Some(worker)) => Some(Lease {
@@ -273,7 +273,7 @@ fn read_taken(kept: &[u8]) -> Result<TakenKey> {
         [] => None,
         word => {
             let (fingerprint, id) = word.split_first_chunk().ok_or_else(|| corrupt("unique key"))?;
-            Some(Submission { id: read_id(id)?, fingerprint: u128::from_be_bytes(*fingerprint) })
+            Some(SubmissionRecord { id: read_id(id)?, fingerprint: u128::from_be_bytes(*fingerprint) })
         }
     };
     Ok(TakenKey { until, became })

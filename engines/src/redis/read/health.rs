@@ -12,7 +12,7 @@ use crate::redis::{
     follow::{letters, tombstones},
     kernel::{keys, layout::FIRST_NUMBER_AT},
     server::{
-        durability::{Kept, Unmet},
+        durability::{Persistence, Unmet},
         failure::malformed,
         store::Store,
     },
@@ -100,8 +100,8 @@ fn field_of<'a>(info: &'a str, name: &str) -> &'a str {
 }
 
 /// What a server keeps, by its own answers.
-fn kept<'a>(info: &str, settings: &'a HashMap<String, String>) -> Kept<'a> {
-    Kept {
+fn kept<'a>(info: &str, settings: &'a HashMap<String, String>) -> Persistence<'a> {
+    Persistence {
         has_file: field_of(info, "aof_enabled") == "1",
         appendfsync: settings.get("appendfsync").map(String::as_str),
         replicas: field_of(info, "connected_slaves").parse().unwrap_or_default(),

@@ -18,7 +18,7 @@ use crate::redis::{
         state::{Seen, read_view},
     },
     server::store::Store,
-    verbs::queues::{self, From, Queues},
+    verbs::queues::{self, From, QueuesPiece},
 };
 
 /// How many pieces one page reads. A filter that few tasks match then gives a short page and a cursor.
@@ -66,16 +66,16 @@ impl Section {
     }
 }
 
-/// Where a list continues: in a section, from a queue on, after a task. As a cursor `section|queue|place|id`.
+/// Where a list continues: in a section, from a queue on, after a task. As a cursor `section|queue|after|id`.
 #[derive(Debug, Clone)]
-struct Place {
+struct ListCursor {
     section: Section,
     queue: Option<QueueName>,
     after: String,
     id: String,
 }
 
-impl Place {
+impl ListCursor {
     const fn start_of(section: Section) -> Self {
         Self { section, queue: None, after: String::new(), id: String::new() }
     }
@@ -114,24 +114,24 @@ impl Place {
 /// The tasks that match, in pages.
 pub(crate) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
     request.validate()?;
-    let mut place = match &request.cursor {
-        Some(cursor) => Place::read(cursor)?,
-        None => Place::start_of(Section::Started),
+    let mut cursor = match &request.cursor {
+        Some(cursor) => ListCursor::read(cursor)?,
+        None => ListCursor::start_of(Section::Started),
     };
     let mut page = Page::default();
     for _ in 0..PIECES {
         let left = request.limit - page.tasks.len();
         let next;
-        if !place.section.is_wanted(&request.filter) {
-            next = start_of_next(place.section);
+        if !cursor.section.is_wanted(&request.filter) {
+            next = start_of_next(cursor.section);
         } else {
-            let (seen, after) = match place.section {
-                Section::Over => over(store, &request.filter, &place, left).await?,
+            let (seen, after) = match cursor.section {
+                Section::Over => over(store, &request.filter, &cursor, left).await?,
                 section => {
-                    let queues = queues_from(store, &request.filter, section, place.queue.as_ref()).await?;
+                    let queues = queues_from(store, &request.filter, section, cursor.queue.as_ref()).await?;
                     match section {
-                        Section::Started => started(store, &queues, &place, left).await?,
-                        _ => live(store, &queues, &place, left).await?,
+                        Section::Started => started(store, &queues, &cursor, left).await?,
+                        _ => live(store, &queues, &cursor, left).await?,
                     }
                 }
             };
@@ -141,25 +141,30 @@ pub(crate) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
         }
         match next {
             None => return Ok(page),
-            Some(after) => place = after,
+            Some(after) => cursor = after,
         }
         if page.tasks.len() == request.limit {
             break;
         }
     }
-    page.next = Some(place.write());
+    page.next = Some(cursor.write());
     Ok(page)
 }
 
-fn start_of_next(section: Section) -> Option<Place> {
+fn start_of_next(section: Section) -> Option<ListCursor> {
     let at = Section::ALL.iter().position(|known| *known == section)?;
-    Section::ALL.get(at + 1).map(|next| Place::start_of(*next))
+    Section::ALL.get(at + 1).map(|next| ListCursor::start_of(*next))
 }
 
 /// Some queues that have tasks in a section, from one on.
-async fn queues_from(store: &Store, filter: &TaskFilter, section: Section, from: Option<&QueueName>) -> Result<Queues> {
+async fn queues_from(
+    store: &Store,
+    filter: &TaskFilter,
+    section: Section,
+    from: Option<&QueueName>,
+) -> Result<QueuesPiece> {
     match &filter.queue {
-        Some(queue) => Ok(Queues::only(queue, from)),
+        Some(queue) => Ok(QueuesPiece::only(queue, from)),
         // The latest of all queues are wanted, so pieces can't be used.
         None if section == Section::Over => queues::walk(store, section.letter(), From::at(from), usize::MAX).await,
         None => queues::walk(store, section.letter(), From::at(from), QUEUES_A_PIECE).await,
@@ -167,23 +172,28 @@ async fn queues_from(store: &Store, filter: &TaskFilter, section: Section, from:
 }
 
 /// Where a section continues after the queues before a place.
-fn start_at(section: Section, queues: &Queues, place: usize) -> Option<Place> {
+fn start_at(section: Section, queues: &QueuesPiece, place: usize) -> Option<ListCursor> {
     match queues.at(place) {
-        Some(queue) => Some(Place { queue: Some(queue.clone()), ..Place::start_of(section) }),
+        Some(queue) => Some(ListCursor { queue: Some(queue.clone()), ..ListCursor::start_of(section) }),
         None => start_of_next(section),
     }
 }
 
 /// A piece of a section of waiting tasks, and where it continues.
-async fn live(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    let goes_on = place.queue.is_some() && place.queue.as_ref() == queues.names.first();
+async fn live(
+    store: &Store,
+    queues: &QueuesPiece,
+    cursor: &ListCursor,
+    limit: usize,
+) -> Result<(Vec<Seen>, Option<ListCursor>)> {
+    let goes_on = cursor.queue.is_some() && cursor.queue.as_ref() == queues.names.first();
     if queues.names.is_empty() {
-        return Ok((Vec::new(), start_at(place.section, queues, 0)));
+        return Ok((Vec::new(), start_at(cursor.section, queues, 0)));
     }
     let add = |command: &mut Cmd| {
-        command.arg(place.section.letter()).arg(limit);
+        command.arg(cursor.section.letter()).arg(limit);
         match goes_on {
-            true => command.arg(&place.after).arg(&place.id),
+            true => command.arg(&cursor.after).arg(&cursor.id),
             false => command.arg("").arg(""),
         };
         queues.names.iter().for_each(|queue| {
@@ -196,13 +206,14 @@ async fn live(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Re
     let seen = answer.map(read_view).collect::<Result<Vec<_>>>()?;
     let goes_on_in = queues.names.get(done).filter(|_| !goes_on_after.is_empty());
     if let Some(queue) = goes_on_in {
-        let place = Place { queue: Some(queue.clone()), after: goes_on_after, ..Place::start_of(place.section) };
-        return Ok((seen, Some(place)));
+        let cursor =
+            ListCursor { queue: Some(queue.clone()), after: goes_on_after, ..ListCursor::start_of(cursor.section) };
+        return Ok((seen, Some(cursor)));
     }
     let next = match seen.last() {
-        Some(last) if done < queues.names.len() => Some(Place::after(place.section, last)),
+        Some(last) if done < queues.names.len() => Some(ListCursor::after(cursor.section, last)),
         // Only leftovers of deleted keys in this queue's piece, or the next piece of queues.
-        _ => start_at(place.section, queues, done.max(1)),
+        _ => start_at(cursor.section, queues, done.max(1)),
     };
     Ok((seen, next))
 }
@@ -235,32 +246,46 @@ async fn leases(store: &Store, queues: &[QueueName], limit: usize) -> Result<(Ve
 }
 
 /// A piece of the running tasks, and where it continues.
-async fn started(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    let goes_on = place.queue.is_some() && place.queue.as_ref() == queues.names.first();
+async fn started(
+    store: &Store,
+    queues: &QueuesPiece,
+    cursor: &ListCursor,
+    limit: usize,
+) -> Result<(Vec<Seen>, Option<ListCursor>)> {
+    let goes_on = cursor.queue.is_some() && cursor.queue.as_ref() == queues.names.first();
     let (mut entries, done) = leases(store, &queues.names, limit).await?;
     if goes_on {
-        entries.retain(|(queue, entry)| *queue > 0 || revision_of(entry) > place.after.as_str());
+        entries.retain(|(queue, entry)| *queue > 0 || revision_of(entry) > cursor.after.as_str());
     }
     let is_cut = entries.len() > limit;
     entries.truncate(limit);
     let next = match entries.last() {
         Some((queue, last)) if is_cut => {
             let after = revision_of(last).to_owned();
-            Some(Place { queue: Some(queues.names[*queue].clone()), after, ..Place::start_of(place.section) })
+            Some(ListCursor {
+                queue: Some(queues.names[*queue].clone()),
+                after,
+                ..ListCursor::start_of(cursor.section)
+            })
         }
-        _ => start_at(place.section, queues, done),
+        _ => start_at(cursor.section, queues, done),
     };
     let entries: Vec<String> = entries.into_iter().map(|(_, entry)| entry).collect();
     Ok((views(store, &entries).await?, next))
 }
 
 /// A piece of the finished tasks: the latest of all queues.
-async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
+async fn over(
+    store: &Store,
+    filter: &TaskFilter,
+    cursor: &ListCursor,
+    limit: usize,
+) -> Result<(Vec<Seen>, Option<ListCursor>)> {
     let (mut entries, mut horizon) = (Vec::new(), String::new());
-    let queues = queues_from(store, filter, place.section, None).await?;
+    let queues = queues_from(store, filter, cursor.section, None).await?;
     for some in queues.names.chunks(LISTS_A_PIECE) {
         let add = |command: &mut Cmd| {
-            command.arg(limit).arg(&place.after);
+            command.arg(limit).arg(&cursor.after);
             some.iter().for_each(|queue| {
                 command.arg(queue.as_str());
             });
@@ -275,7 +300,7 @@ async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -
     entries.truncate(limit);
     let next = entries.last().filter(|_| is_cut).map(|last| {
         let after = revision_of(last).to_owned();
-        Place { after, ..Place::start_of(place.section) }
+        ListCursor { after, ..ListCursor::start_of(cursor.section) }
     });
     Ok((views(store, &entries).await?, next))
 }

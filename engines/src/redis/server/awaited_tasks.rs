@@ -33,7 +33,7 @@ pub(crate) struct AwaitedTasks {
 #[derive(Debug, Default)]
 struct Register {
     /// By the task's id, or what a group is awaited by.
-    tasks: HashMap<String, Awaited>,
+    tasks: HashMap<String, AwaitedTask>,
     /// Tasks without callers that the store still counts as awaited: when they were left, and their marks.
     left: HashMap<String, (Instant, u64)>,
     /// The same by when they were left, the earliest first; among them some that callers came back to.
@@ -44,7 +44,7 @@ struct Register {
 }
 
 #[derive(Debug, Default)]
-struct Awaited {
+struct AwaitedTask {
     ended: Arc<Notify>,
     callers: usize,
     /// The mark it was noted with; 0 before, and once its end was reported.
@@ -73,13 +73,13 @@ impl AwaitedTasks {
         self.is_deaf.store(is_deaf, Ordering::SeqCst);
     }
 
-    pub(crate) fn enter(&self, id: &str) -> Caller<'_> {
+    pub(crate) fn enter(&self, id: &str) -> AwaitingCaller<'_> {
         let mut register = self.register.lock();
         let noted = register.left.remove(id);
         let awaited = register.tasks.entry(id.to_owned()).or_default();
         awaited.mark = noted.map_or(awaited.mark, |(_, mark)| mark);
         awaited.callers += 1;
-        Caller { tasks: self, id: id.to_owned(), ended: Arc::clone(&awaited.ended) }
+        AwaitingCaller { tasks: self, id: id.to_owned(), ended: Arc::clone(&awaited.ended) }
     }
 
     /// The mark for a call that notes this task: that of an earlier call, unless its end was reported since, so that the
@@ -138,13 +138,13 @@ impl AwaitedTasks {
 }
 
 /// A caller that waits for the end of a task.
-pub(crate) struct Caller<'a> {
+pub(crate) struct AwaitingCaller<'a> {
     tasks: &'a AwaitedTasks,
     id: String,
     pub(crate) ended: Arc<Notify>,
 }
 
-impl Drop for Caller<'_> {
+impl Drop for AwaitingCaller<'_> {
     fn drop(&mut self) {
         let mut register = self.tasks.register.lock();
         let Some(awaited) = register.tasks.get_mut(&self.id) else { return };

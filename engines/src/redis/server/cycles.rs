@@ -7,16 +7,16 @@ use parking_lot::Mutex;
 
 /// Where the server remembers the cycles of each worker of this process.
 #[derive(Debug, Default)]
-pub(crate) struct Cycles(Mutex<HashMap<WorkerId, Slots>>);
+pub(crate) struct Cycles(Mutex<HashMap<WorkerId, SlotNumbers>>);
 
 /// Numbers of places: the free ones, and the next unused one.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
+pub(crate) struct SlotNumbers {
     free: Vec<u64>,
     next: u64,
 }
 
-impl Slots {
+impl SlotNumbers {
     /// Takes a place.
     pub(crate) fn take(&mut self) -> u64 {
         self.free.pop().unwrap_or_else(|| {
@@ -32,13 +32,13 @@ impl Slots {
 }
 
 impl Cycles {
-    /// Takes a place that no other cycle has, however many come and go while this one is repeated. [`Slot::release`]
+    /// Takes a place that no other cycle has, however many come and go while this one is repeated. [`CycleSlot::release`]
     /// gives it back when the cycle was answered. A cycle that was given up keeps it, because the server may still run
     /// that cycle; the server forgets places by itself.
-    pub(crate) fn take_slot(&self, worker: &WorkerId) -> Slot<'_> {
+    pub(crate) fn take_slot(&self, worker: &WorkerId) -> CycleSlot<'_> {
         let mut of_workers = self.0.lock();
         let number = of_workers.entry(worker.clone()).or_default().take();
-        Slot { cycles: self, worker: worker.clone(), number }
+        CycleSlot { cycles: self, worker: worker.clone(), number }
     }
 
     /// A worker that is gone.
@@ -48,13 +48,13 @@ impl Cycles {
 }
 
 /// Where one cycle is remembered.
-pub(crate) struct Slot<'a> {
+pub(crate) struct CycleSlot<'a> {
     cycles: &'a Cycles,
     worker: WorkerId,
     pub(crate) number: u64,
 }
 
-impl Slot<'_> {
+impl CycleSlot<'_> {
     /// Gives it back: the cycle's result is not needed again.
     pub(crate) fn release(self) {
         if let Some(slots) = self.cycles.0.lock().get_mut(&self.worker) {

@@ -35,7 +35,7 @@ pub(crate) struct Durability {
 
 /// What a server keeps, by its own answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct Persistence<'a> {
     /// Whether it keeps an append-only file.
     pub(crate) has_file: bool,
     /// When it syncs that file; `None` if it does not say so.
@@ -91,7 +91,7 @@ impl Durability {
     }
 
     /// What a server does not keep of it.
-    pub(crate) fn unmet(&self, kept: Kept<'_>) -> Vec<Unmet> {
+    pub(crate) fn unmet(&self, kept: Persistence<'_>) -> Vec<Unmet> {
         let present = match kept.appendfsync {
             _ if !kept.has_file => Some(Syncing::Memory),
             Some("always") => Some(Syncing::Always),
@@ -150,7 +150,7 @@ mod tests {
     fn what_a_server_does_not_keep_is_named() {
         let settings = [(false, Some("always")), (true, Some("no")), (true, Some("everysec")), (true, Some("always"))];
         let unmet = |promise: &str, has_file, appendfsync, replicas| {
-            Durability::parse(promise).unwrap().unmet(Kept { has_file, appendfsync, replicas })
+            Durability::parse(promise).unwrap().unmet(Persistence { has_file, appendfsync, replicas })
         };
         for (promise, keep) in
             [("memory", [true; 4]), ("everysec", [false, false, true, true]), ("always", [false, false, false, true])]

@@ -28,7 +28,7 @@ pub(crate) async fn claim(store: &Store, claim: &DutyClaim) -> Result<Duty> {
     let [had, taken_from, channel] = tuple(store.run(&store.leases, &script::CLAIM_DUTY, add).await?)?;
     store.beat(record, channel).await?;
     let taken_from = if taken_from == Value::Nil { None } else { Some(text(taken_from)?) };
-    Ok(Duty { taken_from, ..read(&text(had)?)? })
+    Ok(Duty { taken_from, ..decode(&text(had)?)? })
 }
 
 /// The name of a duty in the hands of a holder, as scripts build it.
@@ -37,13 +37,13 @@ fn record(duty: &DutyName, holder: &HolderId) -> String {
 }
 
 /// The holder of a duty.
-pub(crate) async fn look(store: &Store, duty: &DutyName) -> Result<Option<Duty>> {
+pub(crate) async fn read(store: &Store, duty: &DutyName) -> Result<Option<Duty>> {
     let add = |command: &mut Cmd| {
         command.arg(duty.as_str());
     };
     match store.run(&store.leases, &script::DUTY, add).await? {
         Value::Nil => Ok(None),
-        found => read(&text(found)?).map(Some),
+        found => decode(&text(found)?).map(Some),
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn release(store: &Store, duty: &DutyName, holder: &HolderId) -
     store.beat(record(duty, holder), Value::Nil).await
 }
 
-fn read(stored: &str) -> Result<Duty> {
+fn decode(stored: &str) -> Result<Duty> {
     let corrupt = || Error::Corrupt("a duty can't be read".to_owned());
     let (fixed, rest) = stored.split_at_checked(DUTY.len()).ok_or_else(corrupt)?;
     let (holder, note) = rest.split_once(';').ok_or_else(corrupt)?;

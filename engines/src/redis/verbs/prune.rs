@@ -9,7 +9,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    queues::{self, From, Queues},
+    queues::{self, From, QueuesPiece},
     settings,
 };
 use crate::redis::{
@@ -201,7 +201,7 @@ fn read_cursor(cursor: &str) -> Result<(QueueName, String)> {
 }
 
 /// A piece of one queue's finished tasks, oldest first.
-struct Piece {
+struct PrunePiece {
     /// The revision after which the list continues; empty at its end.
     last: String,
     seen: Vec<Seen>,
@@ -209,14 +209,14 @@ struct Piece {
     side_bytes: Vec<u64>,
 }
 
-async fn piece(store: &Store, queue: &QueueName, after: &str, limit: usize, with_sizes: bool) -> Result<Piece> {
+async fn piece(store: &Store, queue: &QueueName, after: &str, limit: usize, with_sizes: bool) -> Result<PrunePiece> {
     let add = |command: &mut Cmd| {
         command.arg(queue.as_str()).arg(after).arg(limit).arg(u8::from(with_sizes));
     };
     let mut answer = array(store.run(&store.bulk, &script::FINISHED, add).await?)?.into_iter();
     let last = text(answer.next().unwrap_or(Value::Nil))?;
     let side_bytes = array(answer.next().unwrap_or(Value::Nil))?.into_iter().map(number).collect::<Result<_>>()?;
-    Ok(Piece { last, seen: answer.map(read_view).collect::<Result<_>>()?, side_bytes })
+    Ok(PrunePiece { last, seen: answer.map(read_view).collect::<Result<_>>()?, side_bytes })
 }
 
 /// Deletes the tasks that match a filter.
@@ -227,7 +227,7 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
         None => (None, String::new()),
     };
     let walked = match &filter.queue {
-        Some(queue) => Queues::only(queue, from.as_ref()),
+        Some(queue) => QueuesPiece::only(queue, from.as_ref()),
         None => queues::walk(store, "f", From::at(from.as_ref()), PIECES).await?,
     };
     let (mut pruned, mut left) = (Pruned::default(), request.limit);
@@ -253,7 +253,7 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
 }
 
 /// The tasks of a piece that match.
-fn doomed<'a>(piece: &'a Piece, scope: &PruneScope) -> Vec<&'a Seen> {
+fn doomed<'a>(piece: &'a PrunePiece, scope: &PruneScope) -> Vec<&'a Seen> {
     let PruneScope::Matching { filter, finished_before, larger_than } = scope else { return Vec::new() };
     let matches = |place: usize, seen: &Seen| {
         let kept = seen.task.parameters.as_ref().map_or(0, |parameters| parameters.len() as u64);

@@ -54,14 +54,14 @@ impl<'a> From<'a> {
 
 /// A piece of all queues.
 #[derive(Debug, Default)]
-pub(crate) struct Queues {
+pub(crate) struct QueuesPiece {
     /// In the order of their names.
     pub(crate) names: Vec<QueueName>,
     /// The queue at which the walk continues; `None` at its end.
     pub(crate) next: Option<QueueName>,
 }
 
-impl Queues {
+impl QueuesPiece {
     /// One queue alone, if the walk has not passed it.
     pub(crate) fn only(queue: &QueueName, from: Option<&QueueName>) -> Self {
         let names = if from.is_none_or(|from| from <= queue) { vec![queue.clone()] } else { Vec::new() };
@@ -76,7 +76,7 @@ impl Queues {
 
 /// Up to `limit` queues with something in a part, by its letter (`keys.rs`), or of all queues for an empty one; in the
 /// order of their names. May return fewer, even none, before the end, and queues whose part is empty by now.
-pub(crate) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+pub(crate) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<QueuesPiece> {
     match part {
         "l" | "s" | "f" => holders(store, part, from, limit).await,
         _ => with_part(store, part, from, limit).await,
@@ -84,7 +84,7 @@ pub(crate) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize
 }
 
 /// By the index of the queues that have leases, scheduled or finished tasks: the cost depends only on these queues.
-async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<QueuesPiece> {
     let (mut cursor, mut names) = ("0".to_owned(), Vec::new());
     loop {
         let add = |command: &mut Cmd| {
@@ -106,11 +106,11 @@ async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Res
     names.dedup();
     let next = names.get(limit).cloned();
     names.truncate(limit);
-    Ok(Queues { names, next })
+    Ok(QueuesPiece { names, next })
 }
 
 /// By all names, of which it checks a bounded number. It uses no index, so it also finds what an index has lost.
-pub(crate) async fn with_part(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+pub(crate) async fn with_part(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<QueuesPiece> {
     let add = |command: &mut Cmd| {
         command.arg(from.bound()).arg(limit).arg(part);
     };
@@ -118,7 +118,7 @@ pub(crate) async fn with_part(store: &Store, part: &str, from: From<'_>, limit: 
     let next = text(answer.next().unwrap_or(Value::Nil))?;
     let next = if next.is_empty() { None } else { Some(read_name(next)?) };
     let names = answer.map(|name| read_name(text(name)?)).collect::<Result<_>>()?;
-    Ok(Queues { names, next })
+    Ok(QueuesPiece { names, next })
 }
 
 /// The next queue in the order of names; `None` after the last.

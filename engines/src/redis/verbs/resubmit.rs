@@ -38,7 +38,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
     }
     let mut wishes = Vec::with_capacity(batch.len());
     for wish in batch {
-        wishes.push(Arguments::of(store, wish).await?);
+        wishes.push(ResubmitArguments::of(store, wish).await?);
     }
     let mut resubmitted = Vec::with_capacity(wishes.len());
     for piece in wishes.chunks(RESUBMITTED_A_PIECE) {
@@ -47,7 +47,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
             piece.iter().for_each(|wish| wish.write(&mut command));
             command
         };
-        let growth = piece.iter().map(Arguments::growth).sum();
+        let growth = piece.iter().map(ResubmitArguments::growth).sum();
         let answers = array(pressure::call(store, &script::RESUBMIT, growth, &build).await?)?;
         if answers.len() != piece.len() {
             return Err(malformed("expected one answer per task"));
@@ -61,7 +61,7 @@ pub(crate) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
 
 /// One task's arguments.
 #[derive(Default)]
-struct Arguments {
+struct ResubmitArguments {
     id: String,
     revision: String,
     is_copy: bool,
@@ -79,7 +79,7 @@ struct Arguments {
     said: String,
 }
 
-impl Arguments {
+impl ResubmitArguments {
     async fn of(store: &Store, wish: Resubmit) -> Result<Self> {
         let Resubmit { id, from, queue, parameters, reset_attempts } = wish;
         let alters = queue.is_some() || parameters.is_some();

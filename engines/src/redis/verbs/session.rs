@@ -24,7 +24,7 @@ pub(crate) async fn put(store: &Store, id: &Digest, session: &Session, ttl: Dura
 }
 
 /// A session that has not ended.
-pub(crate) async fn look(store: &Store, id: &Digest) -> Result<Option<Session>> {
+pub(crate) async fn read(store: &Store, id: &Digest) -> Result<Option<Session>> {
     let add = |command: &mut Cmd| {
         command.arg(id.to_string());
     };

@@ -31,7 +31,7 @@ use ulid::Ulid;
 
 use crate::redis::{
     kernel::{
-        config_fields::{Route, json, read_fields, read_json, route_field},
+        config_fields::{StoredRoute, json, read_fields, read_json, route_field},
         keys::{ACCESS_FIELD, DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD},
         layout::REPORT,
         reply::{array, bytes, number, text, tuple},
@@ -97,7 +97,7 @@ async fn read_changed(store: &Store, asked: &[QueueName]) -> Result<(Fields, Has
 }
 
 /// A change of one field.
-struct Change {
+struct FieldChange {
     field: String,
     /// `None` deletes it.
     value: Option<String>,
@@ -113,7 +113,7 @@ struct Change {
     decided_by: Option<Vec<WorkerId>>,
 }
 
-impl Change {
+impl FieldChange {
     /// A change of a field that is not a queue's.
     fn of(field: String, value: Option<String>) -> Self {
         Self {
@@ -157,14 +157,14 @@ fn gates(queue: &QueueConfig) -> String {
 }
 
 /// The result of a change.
-enum Outcome {
+enum ChangeReply {
     Done(u64),
     Stale,
     Live(u64),
     More,
 }
 
-async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outcome> {
+async fn carry_out(store: &Store, from: &Config, change: &FieldChange) -> Result<ChangeReply> {
     let id = Ulid::generate().to_string();
     let add = |command: &mut Cmd| {
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
@@ -178,10 +178,10 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
     match (word.as_str(), answer.next()) {
-        ("done", Some(version)) => Ok(Outcome::Done(number(version)?)),
-        ("live", Some(live)) => Ok(Outcome::Live(number(live)?)),
-        ("stale", _) => Ok(Outcome::Stale),
-        ("more", _) => Ok(Outcome::More),
+        ("done", Some(version)) => Ok(ChangeReply::Done(number(version)?)),
+        ("live", Some(live)) => Ok(ChangeReply::Live(number(live)?)),
+        ("stale", _) => Ok(ChangeReply::Stale),
+        ("more", _) => Ok(ChangeReply::More),
         _ => Err(malformed("expected the outcome of a change")),
     }
 }
@@ -191,7 +191,7 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
 async fn alter(
     store: &Store,
     asked: &[QueueName],
-    decide: impl Fn(&mut Config, &HashSet<QueueName>) -> Result<Change>,
+    decide: impl Fn(&mut Config, &HashSet<QueueName>) -> Result<FieldChange>,
 ) -> Result<Arc<Config>> {
     for _ in 0..ATTEMPTS {
         let (before, existing) = read_with(store, asked).await?;
@@ -200,7 +200,7 @@ async fn alter(
         if config == *before {
             return Ok(before);
         }
-        if let Outcome::Done(version) = carry_out(store, &before, &change).await? {
+        if let ChangeReply::Done(version) = carry_out(store, &before, &change).await? {
             return Ok(adopt(store, Config { version, ..config }));
         }
     }
@@ -244,7 +244,7 @@ pub(crate) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
             check_room(&config.queues)?;
         }
         let field = format!("{QUEUE_FIELD}{}", queue.name);
-        Ok(Change {
+        Ok(FieldChange {
             field,
             value: Some(json(queue)?),
             paused: queue.paused,
@@ -266,17 +266,17 @@ pub(crate) async fn delete_queue(store: &Store, queue: &QueueName, expected: Opt
         if let Some(by) = user_of(&config, queue) {
             return Err(Error::InUse { queue: queue.clone(), by });
         }
-        let change = Change::of(format!("{QUEUE_FIELD}{queue}"), None);
+        let change = FieldChange::of(format!("{QUEUE_FIELD}{queue}"), None);
         match carry_out(store, &config, &change).await? {
-            Outcome::Done(version) => {
+            ChangeReply::Done(version) => {
                 let mut config = Config { version, ..Config::clone(&config) };
                 config.queues.remove(queue);
                 adopt(store, config);
                 return Ok(Deleted::Done);
             }
-            Outcome::More => return Ok(Deleted::More),
-            Outcome::Live(live) => return Err(Error::NotEmpty { queue: queue.clone(), live }),
-            Outcome::Stale => {}
+            ChangeReply::More => return Ok(Deleted::More),
+            ChangeReply::Live(live) => return Err(Error::NotEmpty { queue: queue.clone(), live }),
+            ChangeReply::Stale => {}
         }
     }
     Err(changing())
@@ -303,7 +303,7 @@ pub(crate) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<Ro
         check_queues(&role.queues, existing)?;
         config.roles.insert(role.name.clone(), role.clone());
         check_room(&config.roles)?;
-        Ok(Change::of(format!("{ROLE_FIELD}{}", role.name), Some(json(role)?)))
+        Ok(FieldChange::of(format!("{ROLE_FIELD}{}", role.name), Some(json(role)?)))
     };
     alter(store, &role.queues, decide).await
 }
@@ -314,7 +314,7 @@ pub(crate) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole)
         let before = read(store).await?;
         let (stored, unknown) = (before.roles.get(role), Error::UnknownRole(role.clone()));
         check_deletion(on.expected.as_ref(), stored, unknown, || format!("role {role}"))?;
-        let mut change = Change::of(format!("{ROLE_FIELD}{role}"), None);
+        let mut change = FieldChange::of(format!("{ROLE_FIELD}{role}"), None);
         if !on.force {
             let (serving, others): (Vec<_>, Vec<_>) =
                 workers(store).await?.into_iter().map(|worker| worker.report).partition(|it| it.role == *role);
@@ -323,7 +323,7 @@ pub(crate) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole)
             }
             change.decided_by = Some(others.into_iter().map(|report| report.id).collect());
         }
-        if let Outcome::Done(version) = carry_out(store, &before, &change).await? {
+        if let ChangeReply::Done(version) = carry_out(store, &before, &change).await? {
             let mut config = Config { version, ..Config::clone(&before) };
             config.roles.remove(role);
             return Ok(adopt(store, config));
@@ -341,8 +341,8 @@ pub(crate) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -
         check_place(&config.routes, key)?;
         config.routes.insert(key.clone(), rule.clone());
         check_room(&config.routes)?;
-        let route = Route { key: key.clone(), rule: rule.clone() };
-        Ok(Change::of(route_field(key), Some(json(&route)?)))
+        let route = StoredRoute { key: key.clone(), rule: rule.clone() };
+        Ok(FieldChange::of(route_field(key), Some(json(&route)?)))
     };
     alter(store, &named, decide).await
 }
@@ -351,7 +351,7 @@ pub(crate) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -
 pub(crate) async fn delete_route(store: &Store, key: &RouteKey) -> Result<Arc<Config>> {
     let decide = |config: &mut Config, _: &HashSet<QueueName>| {
         config.routes.remove(key);
-        Ok(Change::of(route_field(key), None))
+        Ok(FieldChange::of(route_field(key), None))
     };
     alter(store, &[], decide).await
 }
@@ -364,7 +364,7 @@ pub(crate) async fn put_key(store: &Store, key: &AccessKey, mode: &PutMode<Acces
         mode.check(known, Error::UnknownKey(key.id.clone()), || format!("key {}", key.id))?;
         config.keys.insert(key.id.clone(), Arc::new(key.clone()));
         check_room(&config.keys)?;
-        Ok(Change::of(format!("{ACCESS_FIELD}{}", key.id), Some(json(key)?)))
+        Ok(FieldChange::of(format!("{ACCESS_FIELD}{}", key.id), Some(json(key)?)))
     };
     alter(store, &[], decide).await
 }
@@ -372,7 +372,7 @@ pub(crate) async fn put_key(store: &Store, key: &AccessKey, mode: &PutMode<Acces
 /// Deletes an access key.
 pub(crate) async fn delete_key(store: &Store, key: &KeyId) -> Result<Arc<Config>> {
     let decide = |config: &mut Config, _: &HashSet<QueueName>| match config.keys.remove(key) {
-        Some(_) => Ok(Change::of(format!("{ACCESS_FIELD}{key}"), None)),
+        Some(_) => Ok(FieldChange::of(format!("{ACCESS_FIELD}{key}"), None)),
         None => Err(Error::UnknownKey(key.clone())),
     };
     alter(store, &[], decide).await
@@ -450,7 +450,7 @@ pub(crate) async fn set_draining(store: &Store, worker: &WorkerId, draining: boo
         }
         check_room(&config.draining)?;
         let value = since.map(|since| format!("{:016}", since.as_micros()));
-        Ok(Change::of(format!("{DRAIN_FIELD}{worker}"), value))
+        Ok(FieldChange::of(format!("{DRAIN_FIELD}{worker}"), value))
     };
     alter(store, &[], decide).await
 }

@@ -16,7 +16,7 @@ use jobbers_common::{
 use redis::Value;
 use tokio::sync::oneshot;
 
-use self::wire::{Named, Run, encode, mode_of, read_answer, read_single_answers, write_group};
+use self::wire::{AnswerKey, TaskRun, encode, mode_of, read_answer, read_single_answers, write_group};
 use crate::redis::{
     kernel::{reply::array, script},
     server::{
@@ -27,7 +27,7 @@ use crate::redis::{
     },
 };
 
-pub(crate) mod one;
+pub(crate) mod encoded;
 mod wire;
 
 /// Submissions of several callers share a call up to this number of bytes, so that it is sent and answered within the
@@ -39,33 +39,33 @@ const SHARED_RUNS: usize = 250;
 /// A batch whose tasks change the queue more often than this is sent queue by queue: a run costs as much as two tasks.
 const RUNS_AS_GIVEN: usize = 20;
 
-type Answer = Result<Vec<Submitted>>;
+type SubmitAnswer = Result<Vec<Submitted>>;
 
 /// One caller's tasks, ready to be sent.
 #[derive(Debug)]
-struct Group {
-    tasks: Vec<Named>,
+struct CallerTasks {
+    tasks: Vec<AnswerKey>,
     /// Whether it has a unique key or a dependency: then it goes in a call of its own, whose tasks are judged together.
     goes_alone: bool,
     /// The action for ids that are taken, as the script reads it.
     mode: u8,
-    runs: Vec<Run>,
+    runs: Vec<TaskRun>,
     /// Its size in bytes.
     bytes: usize,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<SubmitAnswer>,
 }
 
 /// The tasks of one group of the script: one caller's tasks, or single tasks of many callers that form one run. A
 /// separate group would cost the server more than the task in it.
-type SharedGroup = Vec<Group>;
+type SharedGroup = Vec<CallerTasks>;
 
 /// The queue of submissions.
 #[derive(Debug)]
 pub(crate) struct Submitter {
-    line: Line<Group>,
+    line: Line<CallerTasks>,
 }
 
-impl Request for Group {
+impl Request for CallerTasks {
     type Sender = Store;
 
     fn fitting(line: &[Self]) -> usize {
@@ -84,16 +84,16 @@ impl Submitter {
     }
 
     /// Submits one caller's tasks.
-    pub(crate) async fn submit(&self, batch: Submit) -> Answer {
+    pub(crate) async fn submit(&self, batch: Submit) -> SubmitAnswer {
         batch.validate()?;
         let goes_alone = batch.tasks.iter().any(|task| task.unique.is_some() || task.is_linked());
         let (tasks, places) = if goes_alone { (batch.tasks, None) } else { gather_by_queue(batch.tasks) };
         let (mode, runs) = (mode_of(batch.on_conflict), encode(&tasks)?);
-        let tasks = tasks.into_iter().map(Named::from).collect();
+        let tasks = tasks.into_iter().map(AnswerKey::from).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
-        let bytes = runs.iter().map(Run::bytes).sum();
-        let group = Group { tasks, goes_alone, mode, runs, bytes, answer };
+        let bytes = runs.iter().map(TaskRun::bytes).sum();
+        let group = CallerTasks { tasks, goes_alone, mode, runs, bytes, answer };
         self.line.enter(group).await;
         match answered.await.map_err(|_| gone())? {
             // A server that was emptied knows no queue at all.
@@ -127,7 +127,7 @@ fn as_given(submitted: Vec<Submitted>, places: Option<Vec<usize>>) -> Vec<Submit
 
 /// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`],
 /// and no id twice; a group with unique keys or dependencies goes alone. At least one.
-fn fitting(line: &[Group]) -> usize {
+fn fitting(line: &[CallerTasks]) -> usize {
     if let [_] = line {
         return 1;
     }
@@ -150,13 +150,13 @@ fn fitting(line: &[Group]) -> usize {
     line.len()
 }
 
-async fn send(store: &Store, groups: Vec<Group>) {
+async fn send(store: &Store, groups: Vec<CallerTasks>) {
     let shared = share(groups);
     let build = |_| {
         let mut command = store.command(&script::SUBMIT);
         command.arg(shared.len());
         for shared_group in &shared {
-            let runs: Vec<&[Run]> = shared_group.iter().map(|group| group.runs.as_slice()).collect();
+            let runs: Vec<&[TaskRun]> = shared_group.iter().map(|group| group.runs.as_slice()).collect();
             write_group(shared_group.first().map_or(b'f', |group| group.mode), &runs, &mut command);
         }
         command
@@ -176,7 +176,7 @@ async fn send(store: &Store, groups: Vec<Group>) {
 }
 
 /// Combines single tasks that differ in nothing the script must know.
-fn share(groups: Vec<Group>) -> Vec<SharedGroup> {
+fn share(groups: Vec<CallerTasks>) -> Vec<SharedGroup> {
     let mut shared: Vec<SharedGroup> = Vec::with_capacity(groups.len());
     let mut of_singles = HashMap::new();
     let mut last = None;
@@ -199,7 +199,7 @@ fn share(groups: Vec<Group>) -> Vec<SharedGroup> {
 }
 
 /// Whether a single task differs from those of a shared group in nothing the script must know.
-fn has_head(shared_group: Option<&SharedGroup>, mode: u8, run: &Run) -> bool {
+fn has_head(shared_group: Option<&SharedGroup>, mode: u8, run: &TaskRun) -> bool {
     let Some([first, ..]) = shared_group.map(Vec::as_slice) else { return false };
     first.mode == mode
         && matches!(first.runs.as_slice(), [of_first] if of_first.count == 1 && of_first.head == run.head)
@@ -232,20 +232,27 @@ mod tests {
     use super::*;
 
     /// A caller's task with this number, with this delay.
-    fn single(number: u64, delay: u64) -> Group {
+    fn single(number: u64, delay: u64) -> CallerTasks {
         let start = Start::After(Duration::from_secs(delay));
         let task = NewTask { start, ..task(&format!("t{number}")) };
         let runs = encode(std::slice::from_ref(&task)).unwrap();
-        let bytes = runs.iter().map(Run::bytes).sum();
+        let bytes = runs.iter().map(TaskRun::bytes).sum();
         let (answer, _) = oneshot::channel();
-        Group { tasks: vec![task.into()], goes_alone: false, mode: mode_of(OnConflict::Fail), runs, bytes, answer }
+        CallerTasks {
+            tasks: vec![task.into()],
+            goes_alone: false,
+            mode: mode_of(OnConflict::Fail),
+            runs,
+            bytes,
+            answer,
+        }
     }
 
     #[test]
     fn a_shared_call_has_a_bounded_number_of_runs() {
-        let line: Vec<Group> = (0..1_000).map(|n| single(n, n)).collect();
+        let line: Vec<CallerTasks> = (0..1_000).map(|n| single(n, n)).collect();
         assert_eq!(fitting(&line), SHARED_RUNS);
-        let line: Vec<Group> = (0..1_000).map(|n| single(n, n % 2)).collect();
+        let line: Vec<CallerTasks> = (0..1_000).map(|n| single(n, n % 2)).collect();
         assert_eq!(fitting(&line), 1_000, "those that are alike make one run");
     }
 }

@@ -28,7 +28,7 @@ pub(super) const DAMAGED: &str = "damaged|";
 
 /// The part that one call checks, and where it continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum AuditPiece {
     /// The table after the one of this name.
     File(String),
     /// Tasks after this key.
@@ -45,7 +45,7 @@ pub(crate) enum Piece {
     Boards(i64),
 }
 
-impl Piece {
+impl AuditPiece {
     pub(super) const START: Self = Self::File(String::new());
 
     pub(super) fn write(&self) -> String {
@@ -138,15 +138,15 @@ pub(crate) enum Mend {
 
 /// A checked piece: the findings, and how each is repaired if it can be.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Look {
+pub(crate) struct CheckedPiece {
     pub(crate) looked_at: u64,
     pub(super) findings: Vec<(Finding, Option<Mend>)>,
-    pub(crate) next: Option<Piece>,
+    pub(crate) next: Option<AuditPiece>,
     /// Pages of the file were found damaged, now or earlier in this audit.
     pub(super) is_damaged: bool,
 }
 
-impl Look {
+impl CheckedPiece {
     /// Notes what does not agree.
     pub(crate) fn note(
         &mut self,
@@ -185,23 +185,23 @@ mod tests {
 
     #[test]
     fn a_cursor_says_where_to_go_on() {
-        let beside = (0..BESIDE.len()).map(|place| Piece::Beside(place, 7));
+        let beside = (0..BESIDE.len()).map(|place| AuditPiece::Beside(place, 7));
         for piece in [
-            Piece::START,
-            Piece::File("task".to_owned()),
-            Piece::Tasks(9),
-            Piece::Gates(3, "ka|b".to_owned()),
-            Piece::Counts(3),
-            Piece::BoardTasks(5),
-            Piece::Boards(2),
+            AuditPiece::START,
+            AuditPiece::File("task".to_owned()),
+            AuditPiece::Tasks(9),
+            AuditPiece::Gates(3, "ka|b".to_owned()),
+            AuditPiece::Counts(3),
+            AuditPiece::BoardTasks(5),
+            AuditPiece::Boards(2),
         ]
         .into_iter()
         .chain(beside)
         {
-            assert_eq!(Piece::read(&piece.write()), Some(piece));
+            assert_eq!(AuditPiece::read(&piece.write()), Some(piece));
         }
         for foreign in ["", "tasks", "tasks|x", "gates|3", "gates|x|k", "elsewhere|1", "failure|"] {
-            assert_eq!(Piece::read(foreign), None, "{foreign}");
+            assert_eq!(AuditPiece::read(foreign), None, "{foreign}");
         }
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension;
 
 use super::row::read_labels;
 use crate::sqlite::{
-    audit::piece::{Look, Mend, Piece},
+    audit::piece::{AuditPiece, CheckedPiece, Mend},
     kernel::{step::Step, view::View},
     sql,
     store::error::OrStore,
@@ -17,8 +17,8 @@ use crate::sqlite::{
 const MOST_GROUPS: usize = 10;
 
 /// Tasks of boards: whether each can be read, and is found by its labels and its group.
-pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
-    let mut look = Look::default();
+pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<CheckedPiece> {
+    let mut look = CheckedPiece::default();
     let mut statement = view.prepare(sql::AUDIT_BOARD_TASKS)?;
     let mut rows = statement.query((after, sql::count(limit))).or_store()?;
     let mut last = after;
@@ -47,7 +47,7 @@ pub(crate) fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
         }
     }
     let is_whole = look.looked_at < limit as u64;
-    look.next = Some(if is_whole { Piece::Boards(0) } else { Piece::BoardTasks(last) });
+    look.next = Some(if is_whole { AuditPiece::Boards(0) } else { AuditPiece::BoardTasks(last) });
     Ok(look)
 }
 
@@ -59,7 +59,7 @@ fn indexed_labels(view: &View<'_>, task: i64, board: i64) -> Result<BTreeMap<Str
 }
 
 /// The counts of one board.
-pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
+pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<CheckedPiece> {
     type Counts = (i64, String, i64, i64, i64, i64);
     let mut statement = view.prepare(sql::AUDIT_BOARD)?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -73,9 +73,9 @@ pub(crate) fn counts(view: &View<'_>, after: i64) -> Result<Look> {
         ))
     };
     let found: Option<Counts> = statement.query_row([after], read).optional().or_store()?;
-    let Some((board, name, revision, counted, there, highest)) = found else { return Ok(Look::default()) };
-    let mut look = Look::default();
-    (look.looked_at, look.next) = (1, Some(Piece::Boards(board)));
+    let Some((board, name, revision, counted, there, highest)) = found else { return Ok(CheckedPiece::default()) };
+    let mut look = CheckedPiece::default();
+    (look.looked_at, look.next) = (1, Some(AuditPiece::Boards(board)));
     let mut note = |detail: String| {
         look.note(Flaw::Miscounted, format!("board {name}"), detail, Some(Mend::CountBoard(board)));
     };

@@ -15,7 +15,7 @@ use jobbers_common::{
 use rusqlite::Connection;
 
 use super::{
-    plan::{Plan, Stored, plan},
+    plan::{CommitPlan, StoredBoardTask, plan},
     row::{Board, find_board, write_labels},
 };
 use crate::sqlite::{
@@ -69,7 +69,7 @@ pub(super) fn commit(step: &mut Step<'_>, commit: &Commit) -> Result<CommitAnswe
     if is_empty {
         return Ok(CommitAnswer::Done(Committed::default()));
     }
-    let mut change = Change { conn: step.conn, board, now, owner: commit.owner, groups: BTreeMap::new() };
+    let mut change = AppliedCommit { conn: step.conn, board, now, owner: commit.owner, groups: BTreeMap::new() };
     let committed = change.apply(commit, plan)?;
     for (group, woken_at) in change.finish(committed.created.len(), committed.deleted)? {
         step.ledger.notifications.push(Notification::Board(commit.board.clone(), group, woken_at));
@@ -93,7 +93,7 @@ pub(super) struct GroupChange {
 }
 
 /// A commit being applied, or tasks being restored.
-pub(super) struct Change<'a> {
+pub(super) struct AppliedCommit<'a> {
     pub(super) conn: &'a Connection,
     pub(super) board: Board,
     pub(super) now: BoardTime,
@@ -101,8 +101,8 @@ pub(super) struct Change<'a> {
     pub(super) groups: BTreeMap<String, GroupChange>,
 }
 
-impl Change<'_> {
-    fn apply(&mut self, commit: &Commit, plan: Plan<'_>) -> Result<Committed> {
+impl AppliedCommit<'_> {
+    fn apply(&mut self, commit: &Commit, plan: CommitPlan<'_>) -> Result<Committed> {
         let mut committed = Committed { deleted: plan.delete.len(), ..Committed::default() };
         for task in plan.delete {
             self.delete(task)?;
@@ -116,7 +116,7 @@ impl Change<'_> {
         Ok(committed)
     }
 
-    fn delete(&mut self, task: Stored) -> Result<()> {
+    fn delete(&mut self, task: StoredBoardTask) -> Result<()> {
         self.prepare(sql::DELETE_BOARD_TASK)?.execute([task.key]).or_store()?;
         if task.has_labels {
             self.prepare(sql::DELETE_BOARD_LABELS)?.execute([task.key]).or_store()?;
@@ -125,7 +125,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    fn update(&mut self, update: &Update, task: Stored) -> Result<Placed> {
+    fn update(&mut self, update: &Update, task: StoredBoardTask) -> Result<Placed> {
         let group = update.group.clone().unwrap_or_else(|| task.group.clone());
         let at = update.at.map_or(task.at, |at| at.resolve(self.now));
         let revision = self.next_revision();

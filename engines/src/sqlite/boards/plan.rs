@@ -20,7 +20,7 @@ use crate::sqlite::{sql, store::error::OrStore};
 
 /// What a commit needs to know of a task that it changes.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredBoardTask {
     pub(super) key: i64,
     pub(super) revision: i64,
     pub(super) group: String,
@@ -29,7 +29,7 @@ pub(super) struct Stored {
     pub(super) has_labels: bool,
 }
 
-impl Stored {
+impl StoredBoardTask {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             key: row.get("key")?,
@@ -44,9 +44,9 @@ impl Stored {
 
 /// The changes of a commit in which nothing conflicts.
 #[derive(Debug, Default)]
-pub(super) struct Plan<'a> {
-    pub(super) delete: Vec<Stored>,
-    pub(super) update: Vec<(&'a Update, Stored)>,
+pub(super) struct CommitPlan<'a> {
+    pub(super) delete: Vec<StoredBoardTask>,
+    pub(super) update: Vec<(&'a Update, StoredBoardTask)>,
 }
 
 /// Resolves and checks the changes of a commit to a board.
@@ -72,13 +72,13 @@ pub(super) fn plan<'a>(
     board: Option<i64>,
     commit: &'a Commit,
     now: BoardTime,
-) -> Result<(Plan<'a>, Conflicts)> {
+) -> Result<(CommitPlan<'a>, Conflicts)> {
     let required = missing(conn, board, &commit.require)?;
     let conflicts = Conflicts { required, ..Conflicts::default() };
     let owner = commit.check_owner.then_some((commit.owner, now));
     let mut planner = Planner { conn, board, changed: HashSet::new(), owner, held: HashSet::new(), conflicts };
-    let mut plan = Plan::default();
-    let mut unknown = Missing::default();
+    let mut plan = CommitPlan::default();
+    let mut unknown = MissingRevisions::default();
     for selection in &commit.delete {
         let selected = planner.select(selection)?;
         unknown.note(selection, &selected);
@@ -109,19 +109,19 @@ pub(super) fn plan<'a>(
 
 /// Revisions that do not exist, in the order of the request, each once.
 #[derive(Debug, Default)]
-struct Missing {
+struct MissingRevisions {
     list: Vec<u64>,
     seen: HashSet<u64>,
 }
 
-impl Missing {
+impl MissingRevisions {
     fn push(&mut self, revision: u64) {
         if self.seen.insert(revision) {
             self.list.push(revision);
         }
     }
 
-    fn note(&mut self, selection: &Selection, selected: &[Stored]) {
+    fn note(&mut self, selection: &Selection, selected: &[StoredBoardTask]) {
         if let (Some(revision), []) = (selection.revision(), selected) {
             self.push(revision);
         }
@@ -131,7 +131,7 @@ impl Missing {
 /// Those of these revisions that do not exist, each once.
 pub(super) fn missing(conn: &Connection, board: Option<i64>, revisions: &[u64]) -> Result<Vec<u64>> {
     let mut find = conn.prepare_cached(sql::FIND_BOARD_TASK).or_store()?;
-    let mut missing = Missing::default();
+    let mut missing = MissingRevisions::default();
     for revision in revisions {
         let exists = match (board, stored_revision(*revision)) {
             (Some(board), Some(stored)) => find.exists((board, stored)).or_store()?,
@@ -146,7 +146,7 @@ pub(super) fn missing(conn: &Connection, board: Option<i64>, revisions: &[u64]) 
 
 impl Planner<'_> {
     /// The selected tasks in the order of their revisions.
-    fn select(&self, selection: &Selection) -> Result<Vec<Stored>> {
+    fn select(&self, selection: &Selection) -> Result<Vec<StoredBoardTask>> {
         let Some(board) = self.board else { return Ok(Vec::new()) };
         let prepare = |sql| self.conn.prepare_cached(sql).or_store();
         let most = sql::count(MAX_BOARD_CHANGES + 1);
@@ -170,7 +170,7 @@ impl Planner<'_> {
     }
 
     /// Notes those that another owner holds.
-    fn note_held(&mut self, selected: &[Stored]) {
+    fn note_held(&mut self, selected: &[StoredBoardTask]) {
         let Some((owner, now)) = self.owner else { return };
         for task in selected.iter().filter(|task| task.at > now && task.owner != owner) {
             if self.held.insert(task.key) {
@@ -180,7 +180,7 @@ impl Planner<'_> {
     }
 }
 
-fn read_all(mut statement: CachedStatement<'_>, parameters: impl Params) -> Result<Vec<Stored>> {
-    let rows = statement.query_map(parameters, Stored::read).or_store()?;
+fn read_all(mut statement: CachedStatement<'_>, parameters: impl Params) -> Result<Vec<StoredBoardTask>> {
+    let rows = statement.query_map(parameters, StoredBoardTask::read).or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()
 }

@@ -12,7 +12,7 @@ use jobbers_common::{
 };
 
 use super::{
-    commit::{Change, create_board},
+    commit::{AppliedCommit, create_board},
     row::{self, find_board},
 };
 use crate::sqlite::{
@@ -42,7 +42,7 @@ pub(crate) fn restore(step: &mut Step<'_>, piece: &BoardPiece) -> Result<Vec<Res
     }
     board.revision = board.revision.max(piece.counter().cast_signed());
     let now = BoardTime::from(step.now);
-    let mut change = Change { conn: step.conn, board, now, owner: 0, groups: BTreeMap::new() };
+    let mut change = AppliedCommit { conn: step.conn, board, now, owner: 0, groups: BTreeMap::new() };
     let (mut restored, mut created) = (Vec::with_capacity(piece.tasks.len()), 0);
     for task in &piece.tasks {
         restored.push(match row::get(step.conn, board.key, task.revision)? {

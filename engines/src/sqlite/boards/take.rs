@@ -20,7 +20,7 @@ use crate::sqlite::{
 };
 
 /// A task that a take has found, with its key and its board.
-struct Found {
+struct FoundTask {
     board: Board,
     key: i64,
     task: BoardTask,
@@ -35,7 +35,7 @@ pub(super) fn peek(conn: &Connection, take: &Take, clock: BoardTime) -> Result<T
 /// Takes one visible task of a group.
 pub(super) fn lease(step: &Step<'_>, take: &Take, lease: u64) -> Result<TakeAnswer> {
     let (answer, found) = find(step.conn, take, step.now.into())?;
-    let Some(Found { board, key, task }) = found else { return Ok(answer) };
+    let Some(FoundTask { board, key, task }) = found else { return Ok(answer) };
     let revision = board.revision + 1;
     let at = answer.now.saturating_add(i64::try_from(lease).unwrap_or(i64::MAX));
     step.prepare(sql::MOVE_BOARD_TASK)?.execute((key, revision, &task.group, at.0, take.owner)).or_store()?;
@@ -45,7 +45,7 @@ pub(super) fn lease(step: &Step<'_>, take: &Take, lease: u64) -> Result<TakeAnsw
 }
 
 /// Chooses a task. The answer is that of a take that finds none.
-fn find(conn: &Connection, take: &Take, clock: BoardTime) -> Result<(TakeAnswer, Option<Found>)> {
+fn find(conn: &Connection, take: &Take, clock: BoardTime) -> Result<(TakeAnswer, Option<FoundTask>)> {
     let now = take.now.unwrap_or(clock);
     let board = find_board(conn, &take.board)?;
     let revision = board.map_or(0, |board| board.revision.unsigned_abs());
@@ -60,7 +60,7 @@ fn find(conn: &Connection, take: &Take, clock: BoardTime) -> Result<(TakeAnswer,
     }
     let (revision, _) = earliest[take.order.place(rand::random(), visible)];
     let (key, task) = get(conn, board.key, revision)?.ok_or_else(|| corrupt("a board's index", "its task is gone"))?;
-    Ok((answer, Some(Found { board, key, task })))
+    Ok((answer, Some(FoundTask { board, key, task })))
 }
 
 /// The revisions and times of the tasks to choose from, visible or not.

@@ -12,12 +12,12 @@ use jobbers_common::name::BoardName;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-type Group = (BoardName, String);
+type BoardGroup = (BoardName, String);
 
 /// The register.
 #[derive(Debug, Default)]
 pub(crate) struct GroupWaiters {
-    groups: Mutex<HashMap<Group, watch::Sender<u64>>>,
+    groups: Mutex<HashMap<BoardGroup, watch::Sender<u64>>>,
     /// How many groups are awaited, to be read without the lock.
     awaited: AtomicUsize,
 }
@@ -48,7 +48,7 @@ impl GroupWaiters {
     }
 
     /// The groups that are awaited.
-    pub(crate) fn awaited(&self) -> Vec<Group> {
+    pub(crate) fn awaited(&self) -> Vec<BoardGroup> {
         self.groups.lock().keys().cloned().collect()
     }
 }
@@ -57,7 +57,7 @@ impl GroupWaiters {
 #[derive(Debug)]
 pub(super) struct AwaitedGroup<'a> {
     waiters: &'a GroupWaiters,
-    group: Group,
+    group: BoardGroup,
     woken_at: watch::Receiver<u64>,
 }
 

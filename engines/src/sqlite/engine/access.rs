@@ -33,7 +33,7 @@ impl Access for SqliteEngine {
 
     async fn session(&self, id: &Digest) -> Result<Option<Session>> {
         let id = *id;
-        self.read(move |view| session::look(view, &id)).await
+        self.read(move |view| session::read(view, &id)).await
     }
 
     async fn end_session(&self, id: &Digest) -> Result<()> {

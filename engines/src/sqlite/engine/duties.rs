@@ -17,7 +17,7 @@ impl Duties for SqliteEngine {
 
     async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
         let duty = duty.clone();
-        self.read(move |view| duty::look(view, &duty)).await
+        self.read(move |view| duty::read(view, &duty)).await
     }
 
     async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {

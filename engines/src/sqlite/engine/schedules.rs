@@ -39,7 +39,7 @@ impl Schedules for SqliteEngine {
     }
 
     async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
-        let step_of_it = schedules::Prepared::of(fire)?;
+        let step_of_it = schedules::PreparedStep::of(fire)?;
         let growth = step_of_it.growth();
         self.writer.grow(1, growth, move |step| schedules::fire(step, &step_of_it)).await
     }

@@ -83,6 +83,6 @@ impl Upkeep for SqliteEngine {
     }
 
     async fn health(&self) -> Result<Health> {
-        health::look(self).await
+        health::health(self).await
     }
 }

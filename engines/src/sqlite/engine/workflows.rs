@@ -12,7 +12,7 @@ use crate::sqlite::{SqliteEngine, workflows};
 #[async_trait]
 impl Workflows for SqliteEngine {
     async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
-        let put = workflows::Prepared::of(run, put)?;
+        let put = workflows::PreparedRun::of(run, put)?;
         self.writer.grow(1, put.growth(), move |step| workflows::put(step, &put)).await
     }
 

@@ -13,7 +13,7 @@ use crate::sqlite::{
     kernel::{
         failures::note_failure,
         find::find,
-        moves::{self, Ending},
+        moves::{self, TaskEnding},
         record, row,
         step::Step,
     },
@@ -52,6 +52,6 @@ pub(crate) fn drop_task(step: &mut Step<'_>, key: i64, worker: &WorkerId) -> Res
     (found.attempt, found.worker) = (1, Some(worker.clone()));
     note_failure(step, &found, &AttemptFailure::expired())?;
     let dead_letter = found.overrides()?.keeps_poison();
-    moves::end(step, &id, &found, &Ending::expired(dead_letter))?;
+    moves::end(step, &id, &found, &TaskEnding::expired(dead_letter))?;
     record::lost(step, key)
 }

@@ -26,7 +26,7 @@ use self::{
 };
 use super::{
     expiry::{self, is_late},
-    unknown::{self, Refused},
+    unknown::{self, RefusedKinds},
 };
 use crate::sqlite::{
     kernel::{ledger::Notification, step::Step, view::View},
@@ -176,7 +176,7 @@ pub(crate) struct Gates {
     queue: i64,
     /// `None` for a queue without limits by key or by task.
     config: Option<Arc<QueueConfig>>,
-    refused: Refused,
+    refused: RefusedKinds,
     running: RunningByName,
     known: HashMap<Gate, GateState>,
     /// For how many tasks gates may still be checked.
@@ -189,7 +189,7 @@ pub(crate) struct Gates {
 
 impl Gates {
     /// For a claim that wants so many tasks; `None` for a queue without such limits if it refuses nothing.
-    pub(crate) fn of(step: &Step<'_>, queue: i64, refused: Refused, wanted: usize) -> Result<Option<Self>> {
+    pub(crate) fn of(step: &Step<'_>, queue: i64, refused: RefusedKinds, wanted: usize) -> Result<Option<Self>> {
         let config = step.catalog().gated.get(&queue).cloned();
         if config.is_some() {
             step.prepare(sql::FORGET_GATE_MARKS)?.execute((queue, step.now_micros())).or_store()?;

@@ -13,13 +13,13 @@ use crate::sqlite::{kernel::step::Step, sql, store::error::OrStore};
 
 /// How much may be claimed from a queue now.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct ClaimRoom {
     /// Free slots.
     pub(crate) slots: usize,
     rate: Option<(RateLimit, Timestamp)>,
 }
 
-impl Room {
+impl ClaimRoom {
     const UNLIMITED: Self = Self { slots: usize::MAX, rate: None };
 
     pub(crate) fn of(step: &Step<'_>, queue: i64) -> Result<Self> {

@@ -19,12 +19,12 @@ const REMEMBERED: Duration = Duration::from_secs(24 * 3_600);
 /// vanished.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
-    held: Option<HashMap<String, HeldLeases>>,
+    held: Option<HashMap<String, WorkerLeases>>,
 }
 
 /// The leases of one worker.
 #[derive(Debug, Default, Clone, Copy)]
-struct HeldLeases {
+struct WorkerLeases {
     suspects: u64,
     leases: u64,
 }
@@ -71,8 +71,8 @@ fn find_loss(step: &Step<'_>, worker: &WorkerId) -> Result<Option<WorkerLoss>> {
     step.prepare(sql::FIND_LOSS)?.query_row([worker.as_str()], read).optional().or_store()
 }
 
-fn count_leases(step: &Step<'_>) -> Result<HashMap<String, HeldLeases>> {
-    let mut held: HashMap<String, HeldLeases> = HashMap::new();
+fn count_leases(step: &Step<'_>) -> Result<HashMap<String, WorkerLeases>> {
+    let mut held: HashMap<String, WorkerLeases> = HashMap::new();
     let mut statement = step.prepare(sql::ALL_LEASES)?;
     let mut rows = statement.query([]).or_store()?;
     while let Some(row) = rows.next().or_store()? {

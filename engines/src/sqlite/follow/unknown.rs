@@ -33,13 +33,13 @@ const MAX_COUNTED: usize = 500;
 
 /// The kinds of tasks that a claim refuses from a queue.
 #[derive(Debug, Default)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedKinds {
     kinds: Vec<(TaskKind, String)>,
     /// How many tasks of each kind were left to other workers, by gate.
     left: BTreeMap<String, usize>,
 }
 
-impl Refused {
+impl RefusedKinds {
     pub(crate) fn of(claim: &ClaimRequest, queue: &QueueName) -> Self {
         let kinds = claim.refused_in(queue).map(|kind| (kind.clone(), kind.gate_code())).collect();
         Self { kinds, left: BTreeMap::new() }
@@ -86,7 +86,7 @@ pub(crate) fn may_refuse(step: &Step<'_>, queue: i64, few: usize) -> Result<usiz
 }
 
 /// Lets tasks return to their places, the first `limit` of each kind that the claim does not refuse.
-pub(crate) fn let_return(step: &Step<'_>, queue: i64, refused: &Refused, limit: usize) -> Result<()> {
+pub(crate) fn let_return(step: &Step<'_>, queue: i64, refused: &RefusedKinds, limit: usize) -> Result<()> {
     let mut after = BEFORE_KINDS.to_owned();
     for _ in 0..MAX_GATES + refused.kinds.len() {
         let Some(gate) = next_gate(step.conn, queue, &after)? else { break };

@@ -14,7 +14,7 @@ use jobbers_common::{
 };
 use rusqlite::{Connection, Row};
 
-use super::directory::Directory;
+use super::directory::QueueDirectory;
 use crate::sqlite::{
     sql,
     store::error::{OrStore, corrupt},
@@ -33,7 +33,7 @@ pub(crate) struct Catalog {
     pub(crate) gated: Arc<HashMap<i64, Arc<QueueConfig>>>,
     /// The retention of queues that differ from the default.
     retentions: Arc<HashMap<i64, Retention>>,
-    directory: Directory,
+    directory: QueueDirectory,
 }
 
 impl Catalog {
@@ -97,7 +97,7 @@ impl Catalog {
             limited: Arc::clone(limited),
             gated: Arc::clone(gated),
             retentions: Arc::clone(retentions),
-            directory: Directory::default(),
+            directory: QueueDirectory::default(),
         }
     }
 

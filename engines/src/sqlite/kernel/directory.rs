@@ -23,17 +23,17 @@ const MOST_KNOWN: usize = 100_000;
 
 /// The queues looked up so far.
 #[derive(Debug, Default)]
-pub(crate) struct Directory {
-    known: RwLock<Known>,
+pub(crate) struct QueueDirectory {
+    known: RwLock<KnownQueues>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownQueues {
     keys: HashMap<QueueName, i64>,
     names: HashMap<i64, QueueName>,
 }
 
-impl Directory {
+impl QueueDirectory {
     /// The key of a queue; `None` if it does not exist.
     pub(crate) fn find_key(&self, conn: &Connection, name: &QueueName) -> Result<Option<i64>> {
         if let Some(key) = self.known.read().keys.get(name) {
@@ -68,7 +68,7 @@ impl Directory {
     fn keep(&self, key: i64, name: &QueueName) {
         let mut known = self.known.write();
         if known.keys.len() == MOST_KNOWN {
-            *known = Known::default();
+            *known = KnownQueues::default();
         }
         known.keys.insert(name.clone(), key);
         known.names.insert(key, name.clone());

@@ -26,7 +26,7 @@ impl Finished {
 
 /// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Walk {
+pub(crate) enum WalkDirection {
     /// From the latest, below this revision.
     Latest(i64),
     /// From the oldest, above this revision.
@@ -38,7 +38,7 @@ pub(crate) fn first(
     view: &View<'_>,
     queue: Option<i64>,
     wanted: impl Fn(Status) -> bool,
-    from: Walk,
+    from: WalkDirection,
     limit: usize,
 ) -> Result<Vec<Finished>> {
     let runs = match queue {
@@ -52,12 +52,12 @@ pub(crate) fn first(
 fn first_runs(
     view: &View<'_>,
     wanted: impl Fn(Status) -> bool,
-    from: Walk,
+    from: WalkDirection,
     limit: usize,
 ) -> Result<Vec<(i64, Status)>> {
     let (sql, bound) = match from {
-        Walk::Latest(below) => (sql::LATEST_RUNS, below),
-        Walk::Oldest(above) => (sql::OLDEST_RUNS, above),
+        WalkDirection::Latest(below) => (sql::LATEST_RUNS, below),
+        WalkDirection::Oldest(above) => (sql::OLDEST_RUNS, above),
     };
     let statuses = Status::ALL.into_iter().filter(|status| wanted(*status));
     let statuses: i64 = statuses.map(|status| 1 << status.code()).sum();
@@ -71,10 +71,15 @@ fn first_runs(
 }
 
 /// The first `limit` tasks of the given runs.
-pub(crate) fn merge(view: &View<'_>, runs: &[(i64, Status)], from: Walk, limit: usize) -> Result<Vec<Finished>> {
+pub(crate) fn merge(
+    view: &View<'_>,
+    runs: &[(i64, Status)],
+    from: WalkDirection,
+    limit: usize,
+) -> Result<Vec<Finished>> {
     let (sql, bound) = match from {
-        Walk::Latest(below) => (sql::FINISHED_LATEST, below),
-        Walk::Oldest(above) => (sql::FINISHED_OLDEST, above),
+        WalkDirection::Latest(below) => (sql::FINISHED_LATEST, below),
+        WalkDirection::Oldest(above) => (sql::FINISHED_OLDEST, above),
     };
     let mut heads = Vec::new();
     for run in runs {
@@ -105,17 +110,17 @@ fn read(view: &View<'_>, sql: &str, run: (i64, Status), bound: i64, limit: usize
     rows.collect::<rusqlite::Result<_>>().or_store()
 }
 
-fn is_before(one: &Finished, other: &Finished, from: Walk) -> bool {
+fn is_before(one: &Finished, other: &Finished, from: WalkDirection) -> bool {
     match from {
-        Walk::Latest(_) => one.revision > other.revision,
-        Walk::Oldest(_) => one.revision < other.revision,
+        WalkDirection::Latest(_) => one.revision > other.revision,
+        WalkDirection::Oldest(_) => one.revision < other.revision,
     }
 }
 
-fn sort(tasks: &mut [Finished], from: Walk) {
+fn sort(tasks: &mut [Finished], from: WalkDirection) {
     tasks.sort_unstable_by_key(|task| match from {
-        Walk::Latest(_) => -task.revision,
-        Walk::Oldest(_) => task.revision,
+        WalkDirection::Latest(_) => -task.revision,
+        WalkDirection::Oldest(_) => task.revision,
     });
 }
 

@@ -46,14 +46,14 @@ pub(crate) struct Ledger {
     pub(crate) due: BTreeMap<(Chore, i64), i64>,
     pub(crate) notifications: Vec<Notification>,
     /// Linked tasks whose end is still to be signalled.
-    pub(crate) ended: Vec<Ended>,
+    pub(crate) ended: Vec<EndedTask>,
     /// Tasks of a submission whose ids were taken before.
     pub(crate) stored_again: Vec<TaskId>,
 }
 
 /// The state of a [`Ledger`], so that a failing verb's share can be undone.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct LedgerSavepoint {
     revision: i64,
     catalog: Arc<Catalog>,
     tallies: BTreeMap<(i64, u8), i64>,
@@ -69,8 +69,8 @@ impl Ledger {
         Self { revision, catalog, ..Self::default() }
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
+    pub(crate) fn savepoint(&self) -> LedgerSavepoint {
+        LedgerSavepoint {
             revision: self.revision,
             catalog: Arc::clone(&self.catalog),
             tallies: self.tallies.clone(),
@@ -82,8 +82,8 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn return_to(&mut self, mark: Mark) {
-        let Mark { revision, catalog, tallies, removed, bytes, history, due, notifications } = mark;
+    pub(crate) fn return_to(&mut self, savepoint: LedgerSavepoint) {
+        let LedgerSavepoint { revision, catalog, tallies, removed, bytes, history, due, notifications } = savepoint;
         self.notifications.truncate(notifications);
         let notifications = std::mem::take(&mut self.notifications);
         *self = Self { revision, catalog, tallies, removed, bytes, history, due, notifications, ..Self::default() };
@@ -92,7 +92,7 @@ impl Ledger {
 
 /// A task that is over or gone, whose successors must be signalled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct EndedTask {
     pub(crate) key: i64,
     pub(crate) id: TaskId,
     /// Earlier edges do not concern it: they belong to an earlier end, which is still to be signalled.

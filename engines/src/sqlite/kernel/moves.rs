@@ -23,7 +23,7 @@ use crate::sqlite::{sql, store::error::OrStore};
 
 /// What the end of an attempt stores besides its [`Transition`].
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Attempt<'a> {
+pub(crate) struct AttemptEnd<'a> {
     /// Whether a settlement ended it. A task that ends so keeps its fence, by which a repeated settlement is
     /// recognised.
     pub(crate) is_settled: bool,
@@ -41,7 +41,7 @@ pub(crate) fn leave(
     id: &TaskId,
     found: &Found,
     transition: &Transition,
-    attempt: &Attempt<'_>,
+    attempt: &AttemptEnd<'_>,
 ) -> Result<Status> {
     let Transition { event, to, back, notes_failure, dead_letter, unknown, .. } = *transition;
     if let Some(failure) = attempt.failure.filter(|_| notes_failure) {
@@ -55,7 +55,7 @@ pub(crate) fn leave(
         None => {
             let result = attempt.result.filter(|_| to == Status::Completed);
             let fence = found.fence.filter(|_| attempt.is_settled);
-            end(step, id, found, &Ending { event, to, dead_letter, fence, span: attempt.span, result })?;
+            end(step, id, found, &TaskEnding { event, to, dead_letter, fence, span: attempt.span, result })?;
         }
     }
     Ok(to)
@@ -63,7 +63,7 @@ pub(crate) fn leave(
 
 /// How a task ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ending<'a> {
+pub(crate) struct TaskEnding<'a> {
     event: Move,
     to: Status,
     dead_letter: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Ending<'a> {
     result: Option<&'a Payload>,
 }
 
-impl Ending<'_> {
+impl TaskEnding<'_> {
     /// Cancelled without a worker.
     pub(crate) const CANCELLED: Self =
         Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None, span: None, result: None };
@@ -89,10 +89,10 @@ impl Ending<'_> {
 }
 
 /// Ends a task. Every end of a task passes here.
-pub(crate) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending<'_>) -> Result<()> {
+pub(crate) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &TaskEnding<'_>) -> Result<()> {
     step.hooks.leaving(step, found.key, found.queue, found.status)?;
     let (revision, now) = (step.next_revision(), step.now_micros());
-    let Ending { event, to, dead_letter, fence, span, result } = *ending;
+    let TaskEnding { event, to, dead_letter, fence, span, result } = *ending;
     let (result_type, result) =
         result.map_or((None, None), |result| (result.content_type.as_deref(), Some(&result.bytes[..])));
     step.prepare(sql::END_TASK)?

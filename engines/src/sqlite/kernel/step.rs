@@ -29,7 +29,7 @@ pub(crate) trait Hooks {
     /// A new task is stored, with all its side records.
     fn entered(&self, step: &mut Step<'_>, key: i64, queue: i64, to: Status) -> Result<()>;
     /// A task has moved within its queue.
-    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, moved: Moved) -> Result<()>;
+    fn moved(&self, step: &mut Step<'_>, key: i64, queue: i64, moved: MovedTask) -> Result<()>;
     /// A task leaves its queue; its side records are still there.
     fn left(&self, step: &mut Step<'_>, key: i64, queue: i64, from: Status) -> Result<()>;
     /// Tasks are about to be deleted, some of which have predecessors: their keys as a JSON array.
@@ -46,7 +46,7 @@ pub(crate) trait Hooks {
 
 /// A move of a task.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moved {
+pub(crate) struct MovedTask {
     pub(crate) from: Status,
     pub(crate) event: Move,
     pub(crate) to: Status,
@@ -121,7 +121,7 @@ impl<'a> Step<'a> {
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
             self.ledger.notifications.push(Notification::Freed(queue));
         }
-        self.hooks.moved(self, key, queue, Moved { from, event, to })
+        self.hooks.moved(self, key, queue, MovedTask { from, event, to })
     }
 
     /// How many tasks of a queue have one of these statuses.

@@ -25,7 +25,7 @@ const PROBED_WITHIN: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// Those of the store; [`Error::Unavailable`] if nothing can be written.
-pub(crate) async fn look(engine: &SqliteEngine) -> Result<Health> {
+pub(crate) async fn health(engine: &SqliteEngine) -> Result<Health> {
     if !engine.writer.is_running() {
         return Err(Error::unavailable("the store's writer has stopped"));
     }

@@ -14,7 +14,7 @@ use jobbers_common::{
 
 use crate::sqlite::{
     kernel::{
-        finished::{self, Walk},
+        finished::{self, WalkDirection},
         record,
         view::View,
     },
@@ -35,7 +35,7 @@ const SECTIONS: [(Status, &str); 4] = [
 
 /// A place in a list: everything up to it has been listed. Its text is the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct ListCursor {
     section: usize,
     /// Empty before the first queue, and among finished tasks.
     queue: String,
@@ -45,7 +45,7 @@ struct Place {
     id: String,
 }
 
-impl Place {
+impl ListCursor {
     fn before(section: usize, queue: &str) -> Self {
         Self { section, queue: queue.to_owned(), major: -1, minor: -1, id: String::new() }
     }
@@ -63,7 +63,7 @@ impl Place {
     }
 
     /// `~` is in no name.
-    fn cursor(&self) -> String {
+    fn write(&self) -> String {
         let Self { section, queue, major, minor, id } = self;
         format!("{section}~{queue}~{major}~{minor}~{id}")
     }
@@ -79,39 +79,39 @@ struct Walker<'a> {
 
 /// One page.
 pub(crate) fn list(view: &View<'_>, request: &ListRequest) -> Result<Page> {
-    let place = match &request.cursor {
-        None => Place::before(0, ""),
+    let cursor = match &request.cursor {
+        None => ListCursor::before(0, ""),
         Some(text) => {
-            Place::parse(text).ok_or_else(|| Error::Invalid("this cursor is not from this store".to_owned()))?
+            ListCursor::parse(text).ok_or_else(|| Error::Invalid("this cursor is not from this store".to_owned()))?
         }
     };
     let mut walker = Walker { view, request, tasks: Vec::new(), looked_at: 0 };
-    let next = walker.walk(place)?;
-    Ok(Page { tasks: walker.tasks, next: next.map(|place| place.cursor()) })
+    let next = walker.walk(cursor)?;
+    Ok(Page { tasks: walker.tasks, next: next.map(|cursor| cursor.write()) })
 }
 
 impl Walker<'_> {
-    /// Fills the page from `place` on. Returns the place where the page ends, if there is more.
-    fn walk(&mut self, mut place: Place) -> Result<Option<Place>> {
-        for (section, (status, sql)) in SECTIONS.into_iter().enumerate().skip(place.section) {
+    /// Fills the page from `cursor` on. Returns the place where the page ends, if there is more.
+    fn walk(&mut self, mut cursor: ListCursor) -> Result<Option<ListCursor>> {
+        for (section, (status, sql)) in SECTIONS.into_iter().enumerate().skip(cursor.section) {
             if !self.request.filter.wants(status) {
                 continue;
             }
             for (name, queue) in self.queues_with(status)? {
-                let is_entered = place.section == section && *name.as_str() == *place.queue;
-                if place.section == section && *name.as_str() < *place.queue {
+                let is_entered = cursor.section == section && *name.as_str() == *cursor.queue;
+                if cursor.section == section && *name.as_str() < *cursor.queue {
                     continue;
                 }
-                let start = if is_entered { place.clone() } else { Place::before(section, name.as_str()) };
+                let start = if is_entered { cursor.clone() } else { ListCursor::before(section, name.as_str()) };
                 if let Some(end) = self.walk_queue(sql, queue, start)? {
                     return Ok(Some(end));
                 }
             }
         }
-        if place.section < SECTIONS.len() {
-            place = Place { major: i64::MAX, ..Place::before(SECTIONS.len(), "") };
+        if cursor.section < SECTIONS.len() {
+            cursor = ListCursor { major: i64::MAX, ..ListCursor::before(SECTIONS.len(), "") };
         }
-        self.walk_finished(place)
+        self.walk_finished(cursor)
     }
 
     /// The queues with tasks at a status, in the order of names.
@@ -132,21 +132,21 @@ impl Walker<'_> {
         }
     }
 
-    fn walk_queue(&mut self, sql: &str, queue: i64, mut place: Place) -> Result<Option<Place>> {
+    fn walk_queue(&mut self, sql: &str, queue: i64, mut cursor: ListCursor) -> Result<Option<ListCursor>> {
         let mut wanted = self.room();
         loop {
             let mut statement = self.view.prepare(sql)?;
             let mut rows =
-                statement.query((queue, place.major, place.minor, &place.id, sql::count(wanted))).or_store()?;
+                statement.query((queue, cursor.major, cursor.minor, &cursor.id, sql::count(wanted))).or_store()?;
             let mut found = 0;
             while let Some(row) = rows.next().or_store()? {
                 found += 1;
                 if !self.take(row.get("key").or_store()?)? {
-                    return Ok(Some(place));
+                    return Ok(Some(cursor));
                 }
-                place.major = row.get("major").or_store()?;
-                place.minor = row.get("minor").or_store()?;
-                place.id = row.get("id").or_store()?;
+                cursor.major = row.get("major").or_store()?;
+                cursor.minor = row.get("minor").or_store()?;
+                cursor.id = row.get("id").or_store()?;
             }
             if found < wanted {
                 return Ok(None);
@@ -155,17 +155,17 @@ impl Walker<'_> {
         }
     }
 
-    fn walk_finished(&mut self, mut place: Place) -> Result<Option<Place>> {
+    fn walk_finished(&mut self, mut cursor: ListCursor) -> Result<Option<ListCursor>> {
         let Some(only) = self.only_queue()? else { return Ok(None) };
         let mut wanted = self.room();
         loop {
             let wants = |status| self.request.filter.wants(status);
-            let found = finished::first(self.view, only, wants, Walk::Latest(place.major), wanted)?;
+            let found = finished::first(self.view, only, wants, WalkDirection::Latest(cursor.major), wanted)?;
             for task in &found {
                 if !self.take(task.key)? {
-                    return Ok(Some(place));
+                    return Ok(Some(cursor));
                 }
-                place.major = task.revision;
+                cursor.major = task.revision;
             }
             if found.len() < wanted {
                 return Ok(None);

@@ -79,7 +79,8 @@ SELECT id FROM task WHERE cancel_requested = 1 AND worker = ?1 ORDER BY id
 -- workers_asked_to_cancel: the workers that hold a task with a cancel request.
 SELECT DISTINCT worker FROM task WHERE cancel_requested = 1
 
--- note_unknown_task: a worker gave a task back for not knowing it. The first time also notes since when the task was ready.
+-- note_unknown_task: the table stranger remembers since when workers have not known a task. The first time also notes since when it was
+-- ready.
 -- ?1 task's key  ?2 now
 -- Returns since when that is so.
 INSERT INTO stranger (task, since, ready_at) SELECT key, ?2, ready_at FROM task WHERE key = ?1

@@ -13,7 +13,7 @@ const MIN_RESERVE_BYTES: u64 = 1024 * 1024;
 
 /// Where the store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     /// In a file.
     File(PathBuf),
     /// In this process's memory.
@@ -43,7 +43,7 @@ impl Synchronous {
 /// A parsed address of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    pub(crate) place: Place,
+    pub(crate) location: StoreLocation,
     pub(crate) synchronous: Synchronous,
     /// How large the file may grow, in bytes.
     pub(crate) max_bytes: Option<u64>,
@@ -54,9 +54,9 @@ pub(crate) struct Address {
 impl Address {
     /// Its file; `None` for a store in memory.
     pub(crate) fn path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::File(path) => Some(path),
-            Place::Memory => None,
+        match &self.location {
+            StoreLocation::File(path) => Some(path),
+            StoreLocation::Memory => None,
         }
     }
 
@@ -67,9 +67,9 @@ impl Address {
     pub(crate) fn parse(url: &str) -> Result<Self> {
         let config =
             |problem: String| Error::Config(format!("{url:?} is not the address of a SQLite store: {problem}"));
-        let (place, query) = url.split_once('?').unwrap_or((url, ""));
-        let place = parse_place(place).map_err(config)?;
-        let mut address = Self { place, synchronous: Synchronous::default(), max_bytes: None, reserve_bytes: None };
+        let (location, query) = url.split_once('?').unwrap_or((url, ""));
+        let location = parse_location(location).map_err(config)?;
+        let mut address = Self { location, synchronous: Synchronous::default(), max_bytes: None, reserve_bytes: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             address.set(pair).map_err(config)?;
         }
@@ -108,9 +108,9 @@ impl Address {
     }
 }
 
-fn parse_place(text: &str) -> Result<Place, String> {
+fn parse_location(text: &str) -> Result<StoreLocation, String> {
     if text == "sqlite::memory:" {
-        return Ok(Place::Memory);
+        return Ok(StoreLocation::Memory);
     }
     let path = text.strip_prefix("sqlite://").ok_or("write sqlite://PATH or sqlite::memory:")?;
     if path == ":memory:" {
@@ -124,7 +124,7 @@ fn parse_place(text: &str) -> Result<Place, String> {
         return Err("its path holds a NUL".to_owned());
     }
     check_folder(Path::new(&*path))?;
-    Ok(Place::File(PathBuf::from(&*path)))
+    Ok(StoreLocation::File(PathBuf::from(&*path)))
 }
 
 /// SQLite creates files, not folders; report that before it answers `unable to open database file`.
@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn a_path_is_relative_or_absolute_and_percent_decoded() {
-        let place = |url| Address::parse(url).unwrap().place;
-        assert_eq!(place("sqlite://./jobbers.db"), Place::File("./jobbers.db".into()));
-        assert_eq!(place("sqlite://jobbers.db"), Place::File("jobbers.db".into()));
-        assert_eq!(place("sqlite:///tmp/a%20b%3F.db?max_bytes=1048576"), Place::File("/tmp/a b?.db".into()));
-        assert_eq!(place("sqlite::memory:"), Place::Memory);
+        let location = |url| Address::parse(url).unwrap().location;
+        assert_eq!(location("sqlite://./jobbers.db"), StoreLocation::File("./jobbers.db".into()));
+        assert_eq!(location("sqlite://jobbers.db"), StoreLocation::File("jobbers.db".into()));
+        assert_eq!(location("sqlite:///tmp/a%20b%3F.db?max_bytes=1048576"), StoreLocation::File("/tmp/a b?.db".into()));
+        assert_eq!(location("sqlite::memory:"), StoreLocation::Memory);
     }
 
     #[test]

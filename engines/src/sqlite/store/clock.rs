@@ -31,12 +31,12 @@ const BELIEVED_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct StoreClock {
     given: Option<Arc<dyn Clock>>,
-    latest: Mutex<(Latest, Instant)>,
+    latest: Mutex<(LatestTime, Instant)>,
 }
 
 /// The latest known time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Latest {
+struct LatestTime {
     /// In microseconds; 0 before the first.
     time: i64,
     /// Whether it was ahead of the system's clock.
@@ -45,7 +45,7 @@ struct Latest {
     jumped_for: Option<Duration>,
 }
 
-impl Latest {
+impl LatestTime {
     /// The time after `elapsed`, by what the system's clock says now and the latest time that was written.
     fn advance(self, elapsed: Duration, system: i64, written: i64) -> Self {
         let passed = micros(elapsed);
@@ -81,7 +81,7 @@ impl Latest {
 
 impl StoreClock {
     pub(crate) fn new(given: Option<Arc<dyn Clock>>) -> Self {
-        Self { given, latest: Mutex::new((Latest::default(), Instant::now())) }
+        Self { given, latest: Mutex::new((LatestTime::default(), Instant::now())) }
     }
 
     /// The present time, given the latest time written to the store.
@@ -125,7 +125,7 @@ mod tests {
 
     /// A clock that was read every second; `ahead` says by how many seconds the system's was ahead each time.
     fn run(ahead: impl IntoIterator<Item = i64>) -> Vec<i64> {
-        let mut latest = Latest::default();
+        let mut latest = LatestTime::default();
         let mut system = HOUR;
         let of = |ahead: i64| {
             system += 1_000_000;
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_another_process_wrote_is_followed_at_once() {
-        let latest = Latest::default().advance(Duration::ZERO, HOUR, 0);
+        let latest = LatestTime::default().advance(Duration::ZERO, HOUR, 0);
         assert_eq!(latest.advance(Duration::from_secs(1), HOUR, 2 * HOUR).time, 2 * HOUR);
         // A clock that is slowly corrected makes no jump, however long nothing asked for the time.
         let late = latest.advance(Duration::from_secs(3_600), 2 * HOUR + 3_000_000, 0);

@@ -7,7 +7,7 @@ use jobbers_sqlite_file::{Settings, check_not_emptied, cut_log, is_empty};
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{
-    address::{Address, Place, Synchronous},
+    address::{Address, StoreLocation, Synchronous},
     error::OrStore,
     log_length::PAGE_BYTES,
     schema::SCHEMA,
@@ -45,7 +45,7 @@ pub(crate) fn open_writer(address: &Address) -> Result<Writing> {
 /// # Errors
 /// [`Error::Config`] if no store exists.
 pub(crate) fn open_existing(address: &Address) -> Result<Writing> {
-    let Place::File(path) = &address.place else {
+    let StoreLocation::File(path) = &address.location else {
         let why = "a store in memory is new, empty and private: name the one to examine with --engine-url";
         return Err(Error::Config(why.to_owned()));
     };
@@ -70,7 +70,7 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Writing> {
             conn.path().unwrap_or("the file")
         )));
     }
-    if matches!(address.place, Place::File(_)) {
+    if matches!(address.location, StoreLocation::File(_)) {
         SETTINGS.use_log(&conn).or_store()?;
     }
     set(&conn, "synchronous", address.synchronous.as_str())?;
@@ -79,7 +79,7 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Writing> {
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES.cast_signed())?;
     let is_new = SCHEMA.migrate(&conn).or_store()?;
-    if is_new && matches!(address.place, Place::File(_)) {
+    if is_new && matches!(address.location, StoreLocation::File(_)) {
         // From its first moment the file itself is a store, and not only its log.
         cut_log(&conn, CUT_WITHIN).or_store()?;
     }
@@ -135,10 +135,10 @@ pub(crate) fn journal_warning(conn: &Connection) -> Result<Option<String>> {
 
 /// The durability of a `synchronous` setting, in a few words.
 pub(crate) fn durability(address: &Address) -> String {
-    match (&address.place, address.synchronous) {
-        (Place::Memory, _) => "none: memory only".to_owned(),
-        (Place::File(_), Synchronous::Full) => "synchronous=FULL: survives a power failure".to_owned(),
-        (Place::File(_), Synchronous::Normal) => {
+    match (&address.location, address.synchronous) {
+        (StoreLocation::Memory, _) => "none: memory only".to_owned(),
+        (StoreLocation::File(_), Synchronous::Full) => "synchronous=FULL: survives a power failure".to_owned(),
+        (StoreLocation::File(_), Synchronous::Normal) => {
             "synchronous=NORMAL: survives a crash of the process; a power failure may take the last commits".to_owned()
         }
     }

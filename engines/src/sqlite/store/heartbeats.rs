@@ -42,12 +42,12 @@ pub(crate) fn file_of(store: &Path) -> PathBuf {
 /// Places are drawn from names by a hash of 30 bits. Where two names share one, the record of a dead process seems
 /// alive as long as the other one is renewed: of a hundred live workers one in ten million does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Record(i64);
+pub(crate) struct HeartbeatRecord(i64);
 
 /// The bytes of a record's place, one for each millisecond that its end may have, modulo some 49 days.
 const PLACE_BYTES: i64 = 1 << 32;
 
-impl Record {
+impl HeartbeatRecord {
     /// The registration of a worker.
     pub(crate) fn of_worker(worker: &WorkerId) -> Self {
         Self::of("worker", worker.as_str(), "")
@@ -88,8 +88,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 
-    fn record(name: &str) -> Record {
-        Record::of_worker(&WorkerId::new(name).unwrap())
+    fn record(name: &str) -> HeartbeatRecord {
+        HeartbeatRecord::of_worker(&WorkerId::new(name).unwrap())
     }
 
     fn two() -> (tempfile::TempDir, Heartbeats, Heartbeats) {

@@ -25,7 +25,7 @@ const MISSING: &str = "missing ";
 
 /// Commits that were acknowledged and that the store lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct MissingCommits {
     /// The last commit that it has.
     pub(crate) last: i64,
     /// The last one that was acknowledged.
@@ -34,7 +34,7 @@ pub(crate) struct Missing {
     pub(crate) found: String,
 }
 
-impl Missing {
+impl MissingCommits {
     /// A warning for the operator; `path` is the file of the store.
     pub(crate) fn warning(&self, path: &Path) -> String {
         let Self { last, acknowledged, found } = self;
@@ -63,12 +63,12 @@ impl Mark {
         path: Option<&Path>,
         now: Timestamp,
         commits: impl FnOnce() -> Result<i64, E>,
-    ) -> Result<(Self, Option<Missing>), E> {
+    ) -> Result<(Self, Option<MissingCommits>), E> {
         let Some(path) = path else { return Ok((Self::default(), None)) };
         let marked = fs::read_to_string(file_of(path)).ok().and_then(|text| read(&text));
         let commits = commits()?;
         let (acknowledged, known) = marked.unwrap_or((commits, None));
-        let found = (acknowledged > commits).then(|| Missing {
+        let found = (acknowledged > commits).then(|| MissingCommits {
             last: known.as_ref().map_or(commits, |known| known.last.min(commits)),
             acknowledged: known.as_ref().map_or(acknowledged, |known| known.acknowledged.max(acknowledged)),
             found: in_words(now),
@@ -90,7 +90,7 @@ impl Mark {
     }
 
     /// What is missing, by the file's present content.
-    pub(crate) fn missing(path: &Path) -> Option<Missing> {
+    pub(crate) fn missing(path: &Path) -> Option<MissingCommits> {
         fs::read_to_string(file_of(path)).ok().and_then(|text| read(&text)?.1)
     }
 
@@ -113,22 +113,22 @@ fn head(commits: i64) -> String {
     format!("{HEAD}{commits:0DIGITS$}\n")
 }
 
-fn write(file: &File, commits: i64, missing: Option<&Missing>) {
+fn write(file: &File, commits: i64, missing: Option<&MissingCommits>) {
     let mut text = head(commits);
-    if let Some(Missing { last, acknowledged, found }) = missing {
+    if let Some(MissingCommits { last, acknowledged, found }) = missing {
         text += &format!("{MISSING}{last} {acknowledged} {found}\n");
     }
     file.write_all_at(text.as_bytes(), 0).ok();
 }
 
 /// The commits of a mark, and what is noted as missing; `None` for a file without a mark.
-fn read(text: &str) -> Option<(i64, Option<Missing>)> {
+fn read(text: &str) -> Option<(i64, Option<MissingCommits>)> {
     let mut lines = text.lines();
     let commits = lines.next()?.strip_prefix(HEAD)?.parse().ok()?;
     let missing = lines.next().and_then(|line| {
         let mut words = line.strip_prefix(MISSING)?.splitn(3, ' ');
         let (last, acknowledged) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Missing { last, acknowledged, found: words.next()?.to_owned() })
+        Some(MissingCommits { last, acknowledged, found: words.next()?.to_owned() })
     });
     Some((commits, missing))
 }
@@ -139,7 +139,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 
-    fn check(path: &Path, commits: i64) -> (Mark, Option<Missing>) {
+    fn check(path: &Path, commits: i64) -> (Mark, Option<MissingCommits>) {
         Mark::check(Some(path), NOW, || Ok::<_, ()>(commits)).unwrap()
     }
 

@@ -22,7 +22,7 @@ use crate::sqlite::boards::waiters::GroupWaiters;
 const WORKERS_KEPT: usize = 1_024;
 
 #[derive(Debug, Default)]
-struct Worker {
+struct WaitingWorker {
     /// Keeps one wake-up for a worker that is not waiting yet.
     wake: Arc<Notify>,
     /// What it waits for, if its last claim took every ready task.
@@ -71,7 +71,7 @@ impl Wants {
 /// The register.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
-    workers: Mutex<HashMap<WorkerId, Worker>>,
+    workers: Mutex<HashMap<WorkerId, WaitingWorker>>,
     tasks: Mutex<HashMap<TaskId, Arc<Notify>>>,
     /// Callers that wait for tasks of boards.
     pub(crate) groups: GroupWaiters,

@@ -30,14 +30,14 @@ mod notify;
 /// How many verbs may wait in the channel; further callers wait outside.
 const WAITING: usize = 1_024;
 
-struct Call<F> {
+struct VerbCall<F> {
     weight: usize,
     growth: Option<u64>,
     verb: F,
     caller: oneshot::Sender<Result<()>>,
 }
 
-impl<F> Job for Call<F>
+impl<F> Job for VerbCall<F>
 where
     F: FnMut(&mut Step<'_>) -> Result<()> + Send,
 {
@@ -122,7 +122,7 @@ impl Writer {
             filled.put(verb(step)?);
             Ok(())
         };
-        self.hand_over(Box::new(Call { weight, growth, verb, caller }), answer).await?;
+        self.hand_over(Box::new(VerbCall { weight, growth, verb, caller }), answer).await?;
         result.take()
     }
 

@@ -20,7 +20,7 @@ use crate::sqlite::{
         expiry::{self, MAX_EXPIRED, is_late},
         gates::{self, fields::GateFields},
         history,
-        limits::Room,
+        limits::ClaimRoom,
         losses, unknown,
     },
     kernel::{chore::Chore, row::Columns, step::Step},
@@ -77,7 +77,7 @@ pub(crate) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
 }
 
 /// What a claim took.
-struct Ready {
+struct ReadyTasks {
     claimed: Vec<ClaimedTask>,
     /// Tasks that it dropped.
     expired: Vec<LostTask>,
@@ -88,7 +88,7 @@ struct Ready {
     more: bool,
 }
 
-fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<Ready> {
+fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<ReadyTasks> {
     let (mut claimed, mut more) = (Vec::new(), !step.catalog().limited.is_empty() || !claim.refused.is_empty());
     let (mut expired, mut held_back_until) = (Vec::new(), None);
     for wish in &claim.queues {
@@ -97,10 +97,10 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
             continue;
         }
         let Some(queue) = step.find_queue(&wish.queue)? else { continue };
-        let room = Room::of(step, queue)?;
+        let room = ClaimRoom::of(step, queue)?;
         let (limit, before) = (limit.min(room.tasks(step.now)), claimed.len());
         if limit > 0 {
-            let refused = unknown::Refused::of(claim, &wish.queue);
+            let refused = unknown::RefusedKinds::of(claim, &wish.queue);
             let first_gate = unknown::first_gate(step, queue)?;
             if first_gate.is_some() {
                 more = true;
@@ -130,7 +130,7 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
                     break;
                 }
                 if has_dropped && first_gate.is_some() {
-                    unknown::let_return(step, queue, &unknown::Refused::of(claim, &wish.queue), left)?;
+                    unknown::let_return(step, queue, &unknown::RefusedKinds::of(claim, &wish.queue), left)?;
                 }
             }
             match gates {
@@ -141,7 +141,7 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
         }
     }
     let more = (more || !expired.is_empty()) && !claimed.is_empty();
-    Ok(Ready { claimed, expired, held_back_until, more })
+    Ok(ReadyTasks { claimed, expired, held_back_until, more })
 }
 
 /// What a waiting worker is woken for, and when a rate allows it more.
@@ -157,7 +157,7 @@ fn what_to_wait_for(
     let mut soonest: Option<Duration> = None;
     for wish in claim.queues.iter().filter(|wish| step.catalog().is_open(&wish.queue)) {
         let Some(queue) = step.find_queue(&wish.queue)? else { continue };
-        let room = Room::of(step, queue)?;
+        let room = ClaimRoom::of(step, queue)?;
         let wait = room.wait(step.now, wish.limit.min(claim.limit)).filter(|_| wish.limit > 0);
         if room.slots == 0 {
             wants.freed.push(queue);
@@ -168,7 +168,7 @@ fn what_to_wait_for(
             soonest = soonest.into_iter().chain([wait]).min();
         } else {
             wants.ready.push((queue, wish.limit.saturating_sub(taken_of(&wish.queue))));
-            let refused = unknown::Refused::of(claim, &wish.queue);
+            let refused = unknown::RefusedKinds::of(claim, &wish.queue);
             if wish.limit > 0 {
                 soonest = soonest.into_iter().chain(gates::next_due(step, queue, !refused.is_empty())?).min();
             }

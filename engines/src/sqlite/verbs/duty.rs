@@ -12,7 +12,7 @@ use crate::sqlite::{
     sql,
     store::{
         error::OrStore,
-        heartbeats::{Heartbeats, Record},
+        heartbeats::{HeartbeatRecord, Heartbeats},
     },
 };
 
@@ -20,7 +20,7 @@ use crate::sqlite::{
 pub(crate) fn claim(step: &Step<'_>, claim: &DutyClaim) -> Result<Duty> {
     let DutyClaim { duty, holder, note, ttl } = claim;
     let expires_at = step.now.after(*ttl);
-    let record = Record::of_duty(duty, holder);
+    let record = HeartbeatRecord::of_duty(duty, holder);
     let had = |term, taken_from| Duty { holder: holder.clone(), note: note.clone(), term, expires_at, taken_from };
     let had = match find(step.conn, duty)? {
         Some(before) if before.holder == *holder => {
@@ -48,7 +48,7 @@ pub(crate) fn claim(step: &Step<'_>, claim: &DutyClaim) -> Result<Duty> {
 }
 
 /// The holder of a duty.
-pub(crate) fn look(view: &View<'_>, duty: &DutyName) -> Result<Option<Duty>> {
+pub(crate) fn read(view: &View<'_>, duty: &DutyName) -> Result<Option<Duty>> {
     let found = find(view.conn, duty)?.map(|found| by_heartbeats(found, duty, view.heartbeats, view.now));
     Ok(found.filter(|duty| duty.expires_at > view.now))
 }
@@ -56,13 +56,13 @@ pub(crate) fn look(view: &View<'_>, duty: &DutyName) -> Result<Option<Duty>> {
 /// Gives a duty back.
 pub(crate) fn release(step: &Step<'_>, duty: &DutyName, holder: &HolderId) -> Result<()> {
     step.prepare(sql::END_DUTY)?.execute((duty.as_str(), holder.as_str(), step.now_micros())).or_store()?;
-    step.heartbeats.end(Record::of_duty(duty, holder));
+    step.heartbeats.end(HeartbeatRecord::of_duty(duty, holder));
     Ok(())
 }
 
 /// A duty, with the end that its holder's heartbeats give it.
 fn by_heartbeats(found: Duty, duty: &DutyName, heartbeats: &Heartbeats, now: Timestamp) -> Duty {
-    let renewed = heartbeats.until(Record::of_duty(duty, &found.holder), now);
+    let renewed = heartbeats.until(HeartbeatRecord::of_duty(duty, &found.holder), now);
     Duty { expires_at: renewed.map_or(found.expires_at, |renewed| renewed.max(found.expires_at)), ..found }
 }
 

@@ -16,7 +16,7 @@ use crate::sqlite::{
         find::{Found, find},
         heartbeat::note_heartbeat,
         ledger::Notification,
-        moves::{self, Ending},
+        moves::{self, TaskEnding},
         step::Step,
     },
     sql,
@@ -72,7 +72,7 @@ fn cancel_one(step: &mut Step<'_>, id: &TaskId) -> Result<Cancelled> {
             Ok(Cancelled::Requested)
         }
         _ => {
-            moves::end(step, id, &found, &Ending::CANCELLED)?;
+            moves::end(step, id, &found, &TaskEnding::CANCELLED)?;
             Ok(Cancelled::Done)
         }
     }

@@ -22,7 +22,7 @@ use crate::sqlite::{
         chore::Chore,
         due,
         find::find,
-        moves::{self, Attempt},
+        moves::{self, AttemptEnd},
         record,
         row::Columns,
         step::Step,
@@ -139,7 +139,7 @@ fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Resul
     let is_poison = is_blamed && overrides.blames_allowed().is_some_and(|allowed| blames + 1 >= allowed);
     let (saves, tries) = (overrides.keeps_poison(), overrides.tries(found.attempt));
     let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, saves, tries);
-    let attempt = Attempt { failure: Some(&failure), ..Attempt::default() };
+    let attempt = AttemptEnd { failure: Some(&failure), ..AttemptEnd::default() };
     Ok((moves::leave(step, id, found, &transition, &attempt)?, found.key))
 }
 
@@ -177,7 +177,7 @@ fn overdue<K: Ord + Clone + FromSql, T>(
     let mut statement = step.prepare(sql)?;
     let mut sources = Vec::with_capacity(queues.len());
     let mut heads = BinaryHeap::with_capacity(queues.len());
-    let mut fill = |source: &mut Source<K, T>| -> Result<_> {
+    let mut fill = |source: &mut QueueSource<K, T>| -> Result<_> {
         let (queue, wanted) = (source.queue, source.read.max(at_first));
         let mut rows =
             statement.query((queue, step.now_micros(), sql::count(wanted), sql::count(source.read))).or_store()?;
@@ -190,7 +190,7 @@ fn overdue<K: Ord + Clone + FromSql, T>(
         Ok(source.rows.front().map(|(place, _)| place.clone()))
     };
     for (number, queue) in queues.iter().enumerate() {
-        let mut source = Source { queue: *queue, rows: VecDeque::new(), read: 0, has_more: true };
+        let mut source = QueueSource { queue: *queue, rows: VecDeque::new(), read: 0, has_more: true };
         heads.extend(fill(&mut source)?.map(|place| Reverse((place, number))));
         sources.push(source);
     }
@@ -211,7 +211,7 @@ fn overdue<K: Ord + Clone + FromSql, T>(
 }
 
 /// A queue in the search for overdue tasks.
-struct Source<K, T> {
+struct QueueSource<K, T> {
     queue: i64,
     /// Rows that were read and not taken yet.
     rows: VecDeque<((i64, K), T)>,

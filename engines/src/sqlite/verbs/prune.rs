@@ -19,7 +19,7 @@ use crate::sqlite::{
     kernel::{
         chore::Chore,
         due,
-        finished::{self, Finished, Walk},
+        finished::{self, Finished, WalkDirection},
         record,
         removal::{self, Doomed},
         row,
@@ -35,12 +35,12 @@ const OLDEST_QUEUES: usize = 64;
 
 /// The result of one search.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct PruneBatch {
     doomed: Vec<Finished>,
     next: Option<String>,
 }
 
-impl Found {
+impl PruneBatch {
     /// The answer of a dry run.
     pub(crate) fn counted(self) -> Pruned {
         Pruned { removed: self.doomed.len() as u64, next: self.next }
@@ -48,7 +48,7 @@ impl Found {
 }
 
 /// Finds the next tasks that a request selects. The search may check many tasks, so a reader does it.
-pub(crate) fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
+pub(crate) fn find(view: &View<'_>, request: &PruneRequest) -> Result<PruneBatch> {
     match &request.scope {
         PruneScope::Retention => past_retention(view, request),
         PruneScope::Matching { filter, finished_before, larger_than } => {
@@ -58,7 +58,7 @@ pub(crate) fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
 }
 
 /// Deletes the tasks found, except those that have moved since.
-pub(crate) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned> {
+pub(crate) fn remove_found(step: &mut Step<'_>, found: &PruneBatch) -> Result<Pruned> {
     let mut is_unmoved = step.prepare(sql::IS_AT_REVISION)?;
     let mut doomed = Vec::with_capacity(found.doomed.len());
     for task in &found.doomed {
@@ -92,7 +92,7 @@ pub(crate) fn prune_retention(step: &mut Step<'_>, quota: Quota, limit: usize) -
     }
     tombstones::sweep(step)?;
     // Any place will do: deleted tasks are not found again.
-    let next = has_more.then(|| Place::START.write());
+    let next = has_more.then(|| PruneCursor::START.write());
     Ok(Pruned { removed: removed as u64, next })
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn next_past_retention(view: &View<'_>, queue: i64, retention: &Reten
         return Ok(Some(0));
     }
     let runs = finished::runs(view, queue, |_| true)?;
-    let Some(oldest) = finished::merge(view, &runs, Walk::Oldest(0), 1)?.pop() else { return Ok(None) };
+    let Some(oldest) = finished::merge(view, &runs, WalkDirection::Oldest(0), 1)?.pop() else { return Ok(None) };
     let over: Option<i64> = view.prepare(sql::COMPLETED_AT)?.query_row([oldest.key], |row| row.get(0)).or_store()?;
     Ok(over.map(|over| Timestamp::from_micros(over).after(retention.age).as_micros()))
 }
@@ -143,7 +143,7 @@ pub(crate) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
     for queue in queues {
         runs.extend(finished::runs(&view, queue, |_| true)?);
     }
-    let mut doomed = finished::merge(&view, &runs, Walk::Oldest(0), limit)?;
+    let mut doomed = finished::merge(&view, &runs, WalkDirection::Oldest(0), limit)?;
     doomed.truncate(ends::count_in_bounds(step, doomed.iter().map(|task| task.key))?);
     remove(step, &doomed)?;
     Ok(doomed.len())
@@ -166,17 +166,17 @@ fn matching(
     request: &PruneRequest,
     filter: &TaskFilter,
     (finished_before, larger_than): (Option<Timestamp>, Option<u64>),
-) -> Result<Found> {
+) -> Result<PruneBatch> {
     let after = request.cursor.as_deref().map_or(Ok(0), |text| text.parse().map_err(|_| not_ours()))?;
     let queue = match &filter.queue {
         None => None,
         Some(queue) => match view.find_queue(queue)? {
             Some(key) => Some(key),
-            None => return Ok(Found::default()),
+            None => return Ok(PruneBatch::default()),
         },
     };
     let wants = |status| filter.wants(status);
-    let mut looked_at = finished::first(view, queue, wants, Walk::Oldest(after), request.limit + 1)?;
+    let mut looked_at = finished::first(view, queue, wants, WalkDirection::Oldest(after), request.limit + 1)?;
     let has_more = looked_at.len() > request.limit;
     looked_at.truncate(request.limit);
     let next = looked_at.last().filter(|_| has_more).map(|last| last.revision.to_string());
@@ -191,7 +191,7 @@ fn matching(
             doomed.push(candidate);
         }
     }
-    Ok(Found { doomed, next })
+    Ok(PruneBatch { doomed, next })
 }
 
 /// Whether the parameters and the result of a task take more than this.
@@ -202,7 +202,7 @@ fn is_larger(view: &View<'_>, key: i64, than: Option<u64>) -> Result<bool> {
 }
 
 /// The progress of pruning by retention: `queue~revision~passed`.
-struct Place {
+struct PruneCursor {
     queue: String,
     /// Of the last task checked in it.
     revision: i64,
@@ -210,7 +210,7 @@ struct Place {
     passed: u64,
 }
 
-impl Place {
+impl PruneCursor {
     const START: Self = Self { queue: String::new(), revision: 0, passed: 0 };
 
     fn write(&self) -> String {
@@ -219,26 +219,26 @@ impl Place {
 
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split('~');
-        let place = Self {
+        let cursor = Self {
             queue: fields.next()?.to_owned(),
             revision: fields.next()?.parse().ok()?,
             passed: fields.next()?.parse().ok()?,
         };
-        fields.next().is_none().then_some(place)
+        fields.next().is_none().then_some(cursor)
     }
 }
 
 /// Tasks past their queue's retention: queue by queue in the order of names, in each the oldest first. For a dry run,
 /// which checks a bounded number of queues too.
-fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
+fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<PruneBatch> {
     let start = match &request.cursor {
-        None => Place::START,
-        Some(text) => Place::parse(text).ok_or_else(not_ours)?,
+        None => PruneCursor::START,
+        Some(text) => PruneCursor::parse(text).ok_or_else(not_ours)?,
     };
-    let mut found = Found::default();
+    let mut found = PruneBatch::default();
     for (looked_at, (queue, name)) in queues_from(view, &start.queue)?.into_iter().enumerate() {
         if looked_at == MOST_QUEUES {
-            found.next = Some(Place { queue: name, ..Place::START }.write());
+            found.next = Some(PruneCursor { queue: name, ..PruneCursor::START }.write());
             break;
         }
         let (after, passed) = if name == start.queue { (start.revision, start.passed) } else { (0, 0) };
@@ -251,7 +251,7 @@ fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
             let passed = passed + doomed.len() as u64;
             let revision = doomed.last().map_or(after, |last| last.revision);
             found.doomed.extend(doomed);
-            found.next = Some(Place { queue: name, revision, passed }.write());
+            found.next = Some(PruneCursor { queue: name, revision, passed }.write());
             break;
         }
         found.doomed.extend(doomed);
@@ -286,7 +286,7 @@ fn past_retention_of(
     let runs = finished::runs(view, queue, |_| true)?;
     let mut wanted = too_many.max(FIRST_LOOK).min(limit);
     loop {
-        let mut doomed = finished::merge(view, &runs, Walk::Oldest(after), wanted)?;
+        let mut doomed = finished::merge(view, &runs, WalkDirection::Oldest(after), wanted)?;
         let is_cut = cut_at_kept(view, &mut doomed, too_many, retention)?;
         if is_cut || doomed.len() < wanted || wanted == limit {
             return Ok(doomed);

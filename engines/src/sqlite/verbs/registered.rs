@@ -15,7 +15,7 @@ use crate::sqlite::{
     sql,
     store::{
         error::{OrStore, corrupt},
-        heartbeats::{Heartbeats, Record},
+        heartbeats::{HeartbeatRecord, Heartbeats},
     },
 };
 
@@ -23,7 +23,7 @@ use crate::sqlite::{
 pub(crate) fn register(step: &Step<'_>, report: &WorkerReport, ttl: Duration) -> Result<u64> {
     let version = step.catalog().config.version;
     let (now, expires_at) = (step.now, step.now.after(ttl));
-    let (record, text) = (Record::of_worker(&report.id), encode(report)?);
+    let (record, text) = (HeartbeatRecord::of_worker(&report.id), encode(report)?);
     let known = find(step.conn, &report.id)?;
     let is_the_same = known
         .as_ref()
@@ -54,7 +54,7 @@ fn forget_silent(step: &Step<'_>) -> Result<()> {
     let ids: Vec<String> = ids.collect::<rusqlite::Result<_>>().or_store()?;
     for id in ids {
         let id = worker_id(&id)?;
-        if step.heartbeats.until(Record::of_worker(&id), step.now).is_none_or(|until| until <= step.now) {
+        if step.heartbeats.until(HeartbeatRecord::of_worker(&id), step.now).is_none_or(|until| until <= step.now) {
             step.prepare(sql::DELETE_WORKER)?.execute([id.as_str()]).or_store()?;
         }
     }
@@ -64,7 +64,7 @@ fn forget_silent(step: &Step<'_>) -> Result<()> {
 /// Forgets a worker.
 pub(crate) fn forget(step: &Step<'_>, worker: &WorkerId) -> Result<()> {
     step.prepare(sql::DELETE_WORKER)?.execute([worker.as_str()]).or_store()?;
-    step.heartbeats.end(Record::of_worker(worker));
+    step.heartbeats.end(HeartbeatRecord::of_worker(worker));
     Ok(())
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn is_alive(step: &Step<'_>, worker: &WorkerId) -> Result<bool> {
 /// The workers with a recent report, in the order of their ids.
 pub(crate) fn all(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
     let mut statement = view.prepare(sql::ALL_WORKERS)?;
-    let read = |row: &Row<'_>| Ok((row.get::<_, String>("id")?, Stored::read(row)?));
+    let read = |row: &Row<'_>| Ok((row.get::<_, String>("id")?, StoredRegistration::read(row)?));
     let rows = statement.query_map([], read).or_store()?;
     let mut workers = Vec::new();
     for row in rows {
@@ -95,14 +95,14 @@ fn worker_id(stored: &str) -> Result<WorkerId> {
 }
 
 /// A registration.
-struct Stored {
+struct StoredRegistration {
     report: String,
     started_at: Timestamp,
     seen_at: Timestamp,
     expires_at: Timestamp,
 }
 
-impl Stored {
+impl StoredRegistration {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |column: &str| row.get(column).map(Timestamp::from_micros);
         let (started_at, seen_at, expires_at) = (time("started_at")?, time("seen_at")?, time("expires_at")?);
@@ -116,7 +116,7 @@ impl Stored {
 
     /// The registration with the times of the worker's heartbeats.
     fn by_heartbeats(self, worker: &WorkerId, heartbeats: &Heartbeats, now: Timestamp) -> Self {
-        match heartbeats.until(Record::of_worker(worker), now).filter(|until| *until > self.expires_at) {
+        match heartbeats.until(HeartbeatRecord::of_worker(worker), now).filter(|until| *until > self.expires_at) {
             Some(expires_at) => Self { seen_at: expires_at.before(self.ttl()), expires_at, ..self },
             None => self,
         }
@@ -130,7 +130,7 @@ impl Stored {
 }
 
 /// A worker's registration as it was written last.
-fn find(conn: &Connection, worker: &WorkerId) -> Result<Option<Stored>> {
+fn find(conn: &Connection, worker: &WorkerId) -> Result<Option<StoredRegistration>> {
     let mut statement = conn.prepare_cached(sql::FIND_WORKER).or_store()?;
-    statement.query_row([worker.as_str()], Stored::read).optional().or_store()
+    statement.query_row([worker.as_str()], StoredRegistration::read).optional().or_store()
 }

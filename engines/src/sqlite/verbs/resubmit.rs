@@ -39,14 +39,14 @@ pub(crate) fn resubmit(step: &mut Step<'_>, batch: &[Resubmit]) -> Result<Vec<Re
 }
 
 /// A task that is over.
-struct Ended {
+struct FinishedTask {
     key: i64,
     queue: i64,
     status: Status,
     revision: u64,
 }
 
-fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Ended>> {
+fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<FinishedTask>> {
     let found = step
         .prepare(sql::FIND_ENDED)?
         .query_row([id.as_str()], |row| {
@@ -55,7 +55,7 @@ fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Ended>> {
         .optional()
         .or_store()?;
     let read = |(key, queue, code, revision): (_, _, _, i64)| {
-        Ok(Ended { key, queue, status: row::status(code)?, revision: revision.unsigned_abs() })
+        Ok(FinishedTask { key, queue, status: row::status(code)?, revision: revision.unsigned_abs() })
     };
     found.map(read).transpose()
 }
@@ -104,12 +104,12 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
 }
 
 /// Whether a task ends by itself, so that no worker could run it.
-fn is_spontaneous(step: &Step<'_>, task: &Ended) -> Result<bool> {
+fn is_spontaneous(step: &Step<'_>, task: &FinishedTask) -> Result<bool> {
     step.prepare(sql::IS_SPONTANEOUS)?.exists([task.key]).or_store()
 }
 
 /// The uniqueness constraint of a task, with its name.
-fn uniqueness(step: &Step<'_>, found: Option<&Ended>, wish: &Resubmit) -> Result<Option<(TaskName, Unique)>> {
+fn uniqueness(step: &Step<'_>, found: Option<&FinishedTask>, wish: &Resubmit) -> Result<Option<(TaskName, Unique)>> {
     match found {
         Some(task) => unique::of_task(step, task.key),
         None => {
@@ -119,7 +119,7 @@ fn uniqueness(step: &Step<'_>, found: Option<&Ended>, wish: &Resubmit) -> Result
     }
 }
 
-fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) -> Result<i64> {
+fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &FinishedTask, queue: i64) -> Result<i64> {
     let revision = step.next_revision();
     step.prepare(sql::RESUBMIT_TASK)?
         .execute((task.key, queue, revision, step.now_micros(), wish.reset_attempts))

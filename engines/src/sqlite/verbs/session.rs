@@ -26,7 +26,7 @@ pub(crate) fn put(step: &Step<'_>, id: &Digest, session: &Session, ttl: Duration
 }
 
 /// A session that has not ended.
-pub(crate) fn look(view: &View<'_>, id: &Digest) -> Result<Option<Session>> {
+pub(crate) fn read(view: &View<'_>, id: &Digest) -> Result<Option<Session>> {
     let mut statement = view.conn.prepare_cached(sql::FIND_SESSION).or_store()?;
     let found: Option<String> =
         statement.query_row((id.to_string(), view.now.as_micros()), |row| row.get(0)).optional().or_store()?;

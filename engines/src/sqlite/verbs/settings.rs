@@ -22,7 +22,7 @@ use crate::sqlite::{
     kernel::{
         catalog::{ANY_VERSION, Catalog},
         chore::Chore,
-        finished::{self, Walk},
+        finished::{self, WalkDirection},
         ledger::Notification,
         row,
         step::Step,
@@ -120,7 +120,7 @@ pub(crate) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
     }
     let finished: i64 = tallies.iter().map(|(_, _, tasks)| tasks).sum();
     let runs = finished::runs(&view, queue, |_| true)?;
-    let doomed = finished::merge(&view, &runs, Walk::Oldest(0), MAX_BATCH)?;
+    let doomed = finished::merge(&view, &runs, WalkDirection::Oldest(0), MAX_BATCH)?;
     prune::remove(step, &doomed)?;
     if finished.unsigned_abs() > doomed.len() as u64 {
         return Ok(Deleted::More);

@@ -14,7 +14,7 @@ use crate::sqlite::{
     kernel::{
         find::{Found, find},
         heartbeat::note_heartbeat,
-        moves::{self, Attempt},
+        moves::{self, AttemptEnd},
         step::Step,
     },
     read::tasks,
@@ -54,7 +54,7 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
         note_heartbeat(step, found.key, heartbeat)?;
     }
     let unknown_since = match outcome {
-        Outcome::Unknown { .. } => Some(note_stranger(step, found)?),
+        Outcome::Unknown { .. } => Some(note_unknown_since(step, found)?),
         _ => None,
     };
     let tries = match outcome {
@@ -64,7 +64,7 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
     let facts = Facts { now: step.now, cancel_requested: found.cancel_requested, unknown_since, tries };
     let transition = Transition::of_outcome(outcome, &facts);
     let given_back = AttemptFailure::given_back_at_last_try();
-    let attempt = Attempt {
+    let attempt = AttemptEnd {
         is_settled: true,
         failure: Some(outcome.failure().unwrap_or(&given_back)),
         span: settlement.span_to_keep(),
@@ -80,7 +80,7 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
 }
 
 /// Since when workers have been giving a task back as unknown.
-fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
+fn note_unknown_since(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
     let mut statement = step.prepare(sql::NOTE_UNKNOWN_TASK)?;
     let since = statement.query_row((found.key, step.now_micros()), |row| row.get(0)).or_store()?;
     Ok(Timestamp::from_micros(since))

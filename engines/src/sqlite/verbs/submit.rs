@@ -143,7 +143,7 @@ fn take(
     if let Some(remembered) = remembered(step, new, on_conflict)? {
         return Ok((remembered, false));
     }
-    if let Some((_, status)) = store(step, insert, new, queue, &Identity::of(step, new))? {
+    if let Some((_, status)) = store(step, insert, new, queue, &TaskIdentity::of(step, new))? {
         return Ok((submitted(new, status, SubmittedHow::Created), true));
     }
     let (stored, fingerprint) = find(step, &new.id)?.ok_or_else(|| corrupt("the index of ids", &new.id))?;
@@ -151,7 +151,7 @@ fn take(
         return Ok((existing(step, new.id.clone(), &stored)?, false));
     }
     stored.give_way(step)?;
-    let (_, status) = store(step, insert, new, queue, &Identity::of(step, new))?
+    let (_, status) = store(step, insert, new, queue, &TaskIdentity::of(step, new))?
         .ok_or_else(|| corrupt("a replaced task", &new.id))?;
     Ok((submitted(new, status, SubmittedHow::Replaced), !stored.waits_in(queue)))
 }
@@ -178,9 +178,9 @@ fn take_unique(
     let mut how = if replaced.is_some() { SubmittedHow::Replaced } else { SubmittedHow::Created };
     match unique::meet(step, new, unique)? {
         Met::Free => {}
-        Met::Answer(taker) => return Ok((existing(step, taker.id.clone(), &Stored::from(&taker))?, false)),
+        Met::Answer(taker) => return Ok((existing(step, taker.id.clone(), &ExistingTask::from(&taker))?, false)),
         Met::Replace(taker) => {
-            in_place |= Stored::from(&taker).waits_in(queue);
+            in_place |= ExistingTask::from(&taker).waits_in(queue);
             how = SubmittedHow::Replaced;
             lease::cancel(step, &[taker.id])?;
         }
@@ -189,7 +189,7 @@ fn take_unique(
     if let Some(stored) = replaced {
         stored.give_way(step)?;
     }
-    let (key, status) = store(step, insert, new, queue, &Identity::of(step, new))?
+    let (key, status) = store(step, insert, new, queue, &TaskIdentity::of(step, new))?
         .ok_or_else(|| corrupt("the index of ids", &new.id))?;
     unique::take(step, key, &new.name, unique)?;
     Ok((submitted(new, status, how), !in_place))
@@ -205,7 +205,7 @@ fn update(
 ) -> Result<(Submitted, bool)> {
     let read = |row: &rusqlite::Row<'_>| {
         let id = Cow::Owned(row.get("id")?);
-        Ok(Identity {
+        Ok(TaskIdentity {
             id,
             fingerprint: row.get("fingerprint")?,
             since: row.get("submitted_at")?,
@@ -213,13 +213,13 @@ fn update(
         })
     };
     let identity = step.prepare(sql::FIND_REPLACED)?.query_row([taker.key], read).or_store()?;
-    Stored::from(taker).remove(step)?;
+    ExistingTask::from(taker).remove(step)?;
     let (key, status) =
         store(step, insert, new, queue, &identity)?.ok_or_else(|| corrupt("the index of ids", &taker.id))?;
     unique::pass_on(step, taker, key, new, unique)?;
     ends::pass_on(step, taker.key, key)?;
     let submitted = Submitted { id: taker.id.clone(), ..submitted(new, status, SubmittedHow::Updated) };
-    Ok((submitted, !Stored::from(taker).waits_in(queue)))
+    Ok((submitted, !ExistingTask::from(taker).waits_in(queue)))
 }
 
 fn submitted(new: &NewTask, status: Status, how: SubmittedHow) -> Submitted {
@@ -237,19 +237,19 @@ fn remembered(step: &Step<'_>, new: &NewTask, on_conflict: OnConflict) -> Result
     Ok(keeps.then_some(Submitted { id, queue, status, how: SubmittedHow::Existing }))
 }
 
-fn existing(step: &Step<'_>, id: TaskId, stored: &Stored) -> Result<Submitted> {
+fn existing(step: &Step<'_>, id: TaskId, stored: &ExistingTask) -> Result<Submitted> {
     let queue = step.queue_name(stored.queue)?;
     Ok(Submitted { id, queue, status: stored.status, how: SubmittedHow::Existing })
 }
 
 /// A stored task.
-struct Stored {
+struct ExistingTask {
     key: i64,
     queue: i64,
     status: Status,
 }
 
-impl Stored {
+impl ExistingTask {
     fn waits_in(&self, queue: i64) -> bool {
         self.queue == queue && WAITING.contains(&self.status)
     }
@@ -267,14 +267,14 @@ impl Stored {
     }
 }
 
-impl From<&Taker> for Stored {
+impl From<&Taker> for ExistingTask {
     fn from(taker: &Taker) -> Self {
         Self { key: taker.key, queue: taker.queue, status: taker.status }
     }
 }
 
 /// The task that has taken an id, and its submission's fingerprint.
-fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, u128)>> {
+fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(ExistingTask, u128)>> {
     let found = step
         .prepare(sql::FIND_SUBMISSION)?
         .query_row([id.as_str()], |row| {
@@ -283,13 +283,13 @@ fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, u128)>> {
         .optional()
         .or_store()?;
     let read = |(key, queue, code, fingerprint)| {
-        Ok((Stored { key, queue, status: row::status(code)? }, u128::from_be_bytes(fingerprint)))
+        Ok((ExistingTask { key, queue, status: row::status(code)? }, u128::from_be_bytes(fingerprint)))
     };
     found.map(read).transpose()
 }
 
 /// The identity of a task: its own, or that of the task it replaces.
-struct Identity<'a> {
+struct TaskIdentity<'a> {
     id: Cow<'a, str>,
     fingerprint: [u8; 16],
     /// When it was submitted.
@@ -297,7 +297,7 @@ struct Identity<'a> {
     is_chosen: bool,
 }
 
-impl<'a> Identity<'a> {
+impl<'a> TaskIdentity<'a> {
     fn of(step: &Step<'_>, new: &'a NewTask) -> Self {
         Self {
             id: Cow::Borrowed(new.id.as_str()),
@@ -314,7 +314,7 @@ fn store(
     insert: &mut CachedStatement<'_>,
     new: &NewTask,
     queue: i64,
-    identity: &Identity<'_>,
+    identity: &TaskIdentity<'_>,
 ) -> Result<Option<(i64, Status)>> {
     let due = match new.start {
         Start::Now => step.now,

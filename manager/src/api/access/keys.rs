@@ -25,7 +25,7 @@ use crate::{
         extract::{Json, Path, WholeRequest},
         problem::problems,
     },
-    keys::{self, Refusal},
+    keys::{self, KeyRefusal},
 };
 
 problems!(ListProblems:);
@@ -184,7 +184,7 @@ fn unknown(id: &KeyId) -> Problem {
     jobbers_common::engine::Error::UnknownKey(id.clone()).into()
 }
 
-fn refused(refusal: &Refusal) -> Problem {
+fn refused(refusal: &KeyRefusal) -> Problem {
     Problem::new(Code::KeyState, refusal.to_string())
 }
 

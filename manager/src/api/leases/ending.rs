@@ -24,13 +24,13 @@ use crate::app::App;
 const AT_ONCE: usize = 32;
 
 /// The result of an attempt, before its task's policy is read.
-pub(super) enum Ending {
+pub(super) enum AttemptResult {
     Known(Outcome),
     Failed(Verdict, AttemptFailure),
 }
 
 /// An attempt that ended: its task, the fence of its lease, its result.
-pub(super) type Ended = (TaskId, Fence, Ending);
+pub(super) type Ended = (TaskId, Fence, AttemptResult);
 
 /// What a request returns.
 pub(super) struct Returned {
@@ -69,8 +69,8 @@ pub(super) fn read(leases: Vec<Entry<ReturnedRequest<'_>>>, max_bytes: usize) ->
 pub(super) async fn settlements(app: &App, endings: Vec<Ended>) -> Result<Vec<Settlement>> {
     let settle = |(id, fence, ending)| async move {
         let outcome = match ending {
-            Ending::Known(outcome) => outcome,
-            Ending::Failed(verdict, failure) => {
+            AttemptResult::Known(outcome) => outcome,
+            AttemptResult::Failed(verdict, failure) => {
                 let (policy, spent) = policy_of(app, &id).await?;
                 settle_failure(&policy, spent, &verdict, failure, rand::random())
             }
@@ -80,28 +80,28 @@ pub(super) async fn settlements(app: &App, endings: Vec<Ended>) -> Result<Vec<Se
     stream::iter(endings).map(settle).buffered(AT_ONCE).try_collect().await
 }
 
-fn ending(lease: &mut ReturnedRequest<'_>, max_bytes: usize) -> Result<Ending> {
+fn ending(lease: &mut ReturnedRequest<'_>, max_bytes: usize) -> Result<AttemptResult> {
     lease.check()?;
     let delay = lease.delay()?;
     Ok(match lease.outcome {
-        ReturnOutcome::Completed => Ending::Known(Outcome::Completed { result: lease.result(max_bytes)? }),
-        ReturnOutcome::Released => Ending::Known(Outcome::Released { delay }),
-        ReturnOutcome::Cancelled => Ending::Known(Outcome::Cancelled),
+        ReturnOutcome::Completed => AttemptResult::Known(Outcome::Completed { result: lease.result(max_bytes)? }),
+        ReturnOutcome::Released => AttemptResult::Known(Outcome::Released { delay }),
+        ReturnOutcome::Cancelled => AttemptResult::Known(Outcome::Cancelled),
         ReturnOutcome::Failed => failed(Verdict::Retry, lease.error.take()),
         ReturnOutcome::Aborted => aborted(lease.error.take()),
         ReturnOutcome::Retry => failed(Verdict::RetryAfter(delay), lease.error.take()),
     })
 }
 
-fn failed(verdict: Verdict, error: Option<ErrorRequest>) -> Ending {
+fn failed(verdict: Verdict, error: Option<ErrorRequest>) -> AttemptResult {
     let ErrorRequest { message, kind, fatal } = error.unwrap_or_default();
     let (verdict, how) = if fatal { (Verdict::Fatal, FailureKind::Fatal) } else { (verdict, FailureKind::Error) };
-    Ending::Failed(verdict, AttemptFailure::new(how, message).of(kind))
+    AttemptResult::Failed(verdict, AttemptFailure::new(how, message).of(kind))
 }
 
-fn aborted(error: Option<ErrorRequest>) -> Ending {
+fn aborted(error: Option<ErrorRequest>) -> AttemptResult {
     let ErrorRequest { message, kind, .. } = error.unwrap_or_default();
-    Ending::Known(Outcome::Aborted { failure: AttemptFailure::new(FailureKind::Fatal, message).of(kind) })
+    AttemptResult::Known(Outcome::Aborted { failure: AttemptFailure::new(FailureKind::Fatal, message).of(kind) })
 }
 
 /// Its submission's policy, and what it has used up. The fence decides whether this still matters: a task that has

@@ -36,14 +36,14 @@ pub(in crate::api) struct Search {
 
 /// How much one request reads.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct SearchBounds {
     tasks: u64,
     time: Duration,
     /// The bytes included in the answer. One task is returned, whatever its size.
     bytes: usize,
 }
 
-const BOUNDS: Bounds = Bounds { tasks: 10_000, time: Duration::from_secs(2), bytes: 8 * 1024 * 1024 };
+const BOUNDS: SearchBounds = SearchBounds { tasks: 10_000, time: Duration::from_secs(2), bytes: 8 * 1024 * 1024 };
 
 /// How many bytes are read for a piece of the answer, unless a single task has more.
 const PIECE_BYTES: usize = 512 * 1024;
@@ -52,19 +52,19 @@ const PIECE_BYTES: usize = 512 * 1024;
 #[derive(Debug)]
 pub(in crate::api) struct Walk {
     search: Search,
-    bounds: Bounds,
+    bounds: SearchBounds,
     start: Instant,
     found: usize,
     bytes_left: usize,
     /// How many tasks are listed at a time.
     chunk: usize,
-    pub(in crate::api) end: End,
+    pub(in crate::api) end: SearchEnd,
     pub(in crate::api) is_over: bool,
 }
 
 /// Where a search ended.
 #[derive(Debug, Default)]
-pub(in crate::api) struct End {
+pub(in crate::api) struct SearchEnd {
     /// Where to continue; `None` at the end.
     pub(in crate::api) next: Option<String>,
     /// How many tasks were read.
@@ -74,7 +74,7 @@ pub(in crate::api) struct End {
 }
 
 /// The tasks of one chunk to return.
-struct Examined {
+struct ExaminedTasks {
     tasks: Vec<Task>,
     bytes: usize,
     /// After how many tasks of the chunk the piece was full, if it was.
@@ -83,7 +83,7 @@ struct Examined {
 
 /// How much a piece may hold.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct PieceRoom {
     tasks: usize,
     bytes: usize,
     /// The bytes that its first task may have.
@@ -99,7 +99,7 @@ impl Search {
         self.walk_within(BOUNDS, cursor)
     }
 
-    fn walk_within(mut self, bounds: Bounds, cursor: Option<String>) -> Result<Walk> {
+    fn walk_within(mut self, bounds: SearchBounds, cursor: Option<String>) -> Result<Walk> {
         validate_limit(self.limit).map_err(refused)?;
         self.leave_completed_out()?;
         Ok(Walk {
@@ -109,7 +109,7 @@ impl Search {
             found: 0,
             bytes_left: bounds.bytes,
             chunk: CHUNK,
-            end: End { next: cursor, ..End::default() },
+            end: SearchEnd { next: cursor, ..SearchEnd::default() },
             is_over: false,
         })
     }
@@ -137,14 +137,14 @@ impl Search {
 
     /// Reads listed tasks as a whole and keeps those that match, as far as there is room. Omits tasks that are gone since
     /// they were listed, or no longer match.
-    async fn examine(&self, engine: &dyn Engine, listed: &[Task], room: Room) -> Result<Examined> {
+    async fn examine(&self, engine: &dyn Engine, listed: &[Task], room: PieceRoom) -> Result<ExaminedTasks> {
         let read = |task: &Task| {
             let id = task.id.clone();
             async move { engine.get(&id).await }
         };
         let reads: Vec<_> = listed.iter().map(read).collect();
         let mut whole = stream::iter(reads).buffered(READERS).enumerate();
-        let mut examined = Examined { tasks: Vec::new(), bytes: 0, full_after: None };
+        let mut examined = ExaminedTasks { tasks: Vec::new(), bytes: 0, full_after: None };
         while let Some((index, task)) = whole.next().await {
             let Some(task) = task?.filter(|task| self.matches(task)) else { continue };
             let task = cut(task, self.included);
@@ -211,12 +211,12 @@ impl Walk {
         Ok(Vec::new())
     }
 
-    fn room(&self) -> Room {
+    fn room(&self) -> PieceRoom {
         let first = if self.found == 0 { usize::MAX } else { self.bytes_left };
-        Room { tasks: self.search.limit - self.found, bytes: self.bytes_left.min(PIECE_BYTES), first }
+        PieceRoom { tasks: self.search.limit - self.found, bytes: self.bytes_left.min(PIECE_BYTES), first }
     }
 
-    fn note(&mut self, examined: &Examined, listed: usize, next: Option<String>) {
+    fn note(&mut self, examined: &ExaminedTasks, listed: usize, next: Option<String>) {
         self.found += examined.tasks.len();
         self.bytes_left = self.bytes_left.saturating_sub(examined.bytes);
         self.end.scanned += listed as u64;
@@ -281,7 +281,12 @@ mod tests {
         Search { filter: TaskFilter::default(), conditions, included, limit }
     }
 
-    async fn page(search: Search, bounds: Bounds, engine: &ModelEngine, cursor: Option<String>) -> (Vec<Task>, End) {
+    async fn page(
+        search: Search,
+        bounds: SearchBounds,
+        engine: &ModelEngine,
+        cursor: Option<String>,
+    ) -> (Vec<Task>, SearchEnd) {
         let mut walk = search.walk_within(bounds, cursor).unwrap();
         let mut tasks = Vec::new();
         while !walk.is_over {
@@ -291,7 +296,7 @@ mod tests {
     }
 
     /// All pages of a search: the ids on each.
-    async fn pages(engine: &ModelEngine, conditions: &[&str], limit: usize, bounds: Bounds) -> Vec<Vec<String>> {
+    async fn pages(engine: &ModelEngine, conditions: &[&str], limit: usize, bounds: SearchBounds) -> Vec<Vec<String>> {
         let (mut cursor, mut pages) = (None, Vec::new());
         loop {
             let found = page(search(conditions, limit), bounds, engine, cursor).await;
@@ -316,14 +321,14 @@ mod tests {
     #[tokio::test]
     async fn a_search_that_looked_at_as_many_tasks_as_it_may_gives_up_and_goes_on_from_there() {
         let engine = store_of(250).await;
-        let bounds = Bounds { tasks: 100, ..BOUNDS };
+        let bounds = SearchBounds { tasks: 100, ..BOUNDS };
         let (tasks, first) = page(search(&["n=249"], 1), bounds, &engine, None).await;
         assert_eq!((tasks.len(), first.scanned, first.gave_up), (0, 100, true));
         let (_, second) = page(search(&["n=249"], 1), bounds, &engine, first.next).await;
         assert!(second.gave_up);
         let (tasks, third) = page(search(&["n=249"], 1), bounds, &engine, second.next).await;
         assert_eq!((tasks.len(), third.gave_up), (1, false));
-        let hurried = Bounds { time: Duration::ZERO, ..BOUNDS };
+        let hurried = SearchBounds { time: Duration::ZERO, ..BOUNDS };
         assert!(page(search(&["n=249"], 1), hurried, &engine, None).await.1.gave_up);
     }
 
@@ -332,7 +337,7 @@ mod tests {
         let engine = store_of(9).await;
         let each = r#"{"n":0,"even":false}"#.len();
         for (bytes, most) in [(2 * each, 2), (1, 1)] {
-            let pages = pages(&engine, &[], 9, Bounds { bytes, ..BOUNDS }).await;
+            let pages = pages(&engine, &[], 9, SearchBounds { bytes, ..BOUNDS }).await;
             assert_eq!(pages.concat().len(), 9);
             assert!(pages.iter().all(|page| page.len() <= most), "{pages:?}");
         }

@@ -23,7 +23,7 @@ use crate::{
     app::App,
     audit::audited::Audited,
     handlers::{
-        etag::{self, Condition},
+        etag::{self, IfMatch},
         extract::{Json, Path, Query},
         problem::problems,
     },
@@ -91,7 +91,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<RoleName>)
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
     Path(name): Path<RoleName>,
-    condition: Condition,
+    condition: IfMatch,
     Json(request): Json<RoleRequest>,
 ) -> Result<Response> {
     let stored = app.live.fresh().await?.roles.get(&name).cloned();
@@ -135,7 +135,7 @@ pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleNa
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(name): Path<RoleName>,
-    condition: Condition,
+    condition: IfMatch,
     Query(DeleteRoleParams { force }): Query<DeleteRoleParams>,
 ) -> Result<StatusCode> {
     let expected = condition.expected(app.live.fresh().await?.roles.get(&name))?;

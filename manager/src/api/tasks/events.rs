@@ -18,7 +18,7 @@ use jobbers_api::{
     value::TaskIdDoc,
 };
 use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};
-use jobbers_process::server::memory::Share;
+use jobbers_process::server::memory::MemoryShare;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -65,19 +65,19 @@ struct Follower {
     id: TaskId,
     /// The task as it was when the request came.
     news: Option<Task>,
-    seen: Option<Seen>,
+    seen: Option<SentFields>,
     /// One of a limited number of places, and its part of the memory.
-    _place: (OwnedSemaphorePermit, Share),
+    _place: (OwnedSemaphorePermit, MemoryShare),
 }
 
 /// The fields of a task that were sent last.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct SentFields {
     standing: (Status, u64, bool),
     heartbeat_at: Option<Timestamp>,
 }
 
-impl Seen {
+impl SentFields {
     fn of(task: &Task) -> Self {
         let standing = (task.status, task.revision, task.cancel_requested);
         Self { standing, heartbeat_at: task.heartbeat_at }
@@ -105,7 +105,7 @@ impl Follower {
             let Some(task) = task else {
                 return (Event::default().event("deleted").data(json!({"id": self.id}).to_string()), true);
             };
-            let now = Seen::of(&task);
+            let now = SentFields::of(&task);
             if self.seen.as_ref() == Some(&now) {
                 continue;
             }

@@ -18,12 +18,12 @@ use jobbers_common::task::Task;
 use jobbers_process::server::memory::Kind;
 
 use crate::{
-    api::lists::search::{End, Walk},
+    api::lists::search::{SearchEnd, Walk},
     app::App,
 };
 
 /// A page that is being written.
-struct Page {
+struct PageWriter {
     app: Arc<App>,
     walk: Walk,
     total: Option<u64>,
@@ -35,7 +35,7 @@ struct Page {
 
 /// The page along the way. Its first piece is read before this returns, so that its failure has a status.
 pub(super) async fn answer(app: Arc<App>, walk: Walk, total: Option<u64>, is_search: bool) -> Result<Response> {
-    let mut page = Page { app, walk, total, is_search, has_begun: false, has_tasks: false };
+    let mut page = PageWriter { app, walk, total, is_search, has_begun: false, has_tasks: false };
     let first = page.piece().await?;
     let kind = [(header::CONTENT_TYPE, "application/json")];
     if page.walk.is_over {
@@ -52,7 +52,7 @@ pub(super) async fn answer(app: Arc<App>, walk: Walk, total: Option<u64>, is_sea
     Ok((kind, Body::from_stream(pieces)).into_response())
 }
 
-impl Page {
+impl PageWriter {
     /// The next part of the text. A page that can't go on ends where it is.
     async fn next_piece(&mut self) -> Vec<u8> {
         let room = self.app.memory.take(Kind::Payload, 0);
@@ -93,7 +93,7 @@ impl Page {
 
     /// What follows the last task.
     fn end(&self) -> Result<Vec<u8>> {
-        let End { next, scanned, gave_up } = &self.walk.end;
+        let SearchEnd { next, scanned, gave_up } = &self.walk.end;
         let end = TaskPageView {
             tasks: Vec::new(),
             total: self.total,

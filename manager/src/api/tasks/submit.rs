@@ -98,8 +98,9 @@ pub(crate) async fn submit(
     request: JsonBytes,
 ) -> Result<Response> {
     let body = &request.bytes;
-    let read = request
-        .read_counted(&app, |body, counter| Ok((Envelope::read(&request.headers, body)?, read_tasks(body, counter)?)));
+    let read = request.read_counted(&app, |body, counter| {
+        Ok((HeaderSettings::read(&request.headers, body)?, read_tasks(body, counter)?))
+    });
     let (envelope, (requests, on_conflict, is_batch)) = read.await?;
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
@@ -120,7 +121,7 @@ pub(crate) async fn submit(
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
     check_queues(&queues)?;
-    let edges = Edges::of(&tasks, is_batch);
+    let edges = RequestEdges::of(&tasks, is_batch);
     let sends = Sends::begin(&mut tasks, envelope.trace);
     let submitted = app.engine.submit(Submit { tasks, on_conflict }).await;
     sends.end(submitted.as_ref().err().map(Error::kind));
@@ -137,7 +138,7 @@ fn read_tasks<'a>(body: &'a [u8], counter: &Counter<'_>) -> Result<(Vec<TaskRequ
             Ok(task) => return read_one(task),
             Err(problem) => problem,
         };
-        let is_batch = counter.refused().is_none() && json::decode::<Shape>(body)?.tasks.is_some();
+        let is_batch = counter.refused().is_none() && json::decode::<BatchProbe>(body)?.tasks.is_some();
         if !is_batch {
             return Err(problem);
         }
@@ -161,19 +162,19 @@ fn begins_as_batch(body: &[u8]) -> bool {
 
 /// Reads only whether the body is a batch.
 #[derive(Deserialize)]
-struct Shape {
+struct BatchProbe {
     #[serde(default)]
     tasks: Option<IgnoredAny>,
 }
 
 /// The headers' settings for all tasks of a request.
-struct Envelope<'a> {
+struct HeaderSettings<'a> {
     key: Option<&'a str>,
     request_digest: Option<u64>,
     trace: Option<&'a str>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> HeaderSettings<'a> {
     fn read(headers: &'a HeaderMap, body: &[u8]) -> Result<Self> {
         let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
         // Anything else is ignored, as the W3C asks.
@@ -191,7 +192,7 @@ fn check_batch(
     requests: &[TaskRequest<'_>],
     is_batch: bool,
     on_conflict: OnConflict,
-    envelope: &Envelope<'_>,
+    envelope: &HeaderSettings<'_>,
 ) -> Result<()> {
     if requests.len() > MAX_BATCH {
         let detail = format!("a batch holds at most {MAX_BATCH} tasks; send several");
@@ -224,7 +225,7 @@ fn check_queues(queues: &[QueueName]) -> Result<()> {
 struct RequestReader<'a> {
     checker: Checker<'a>,
     body: &'a Bytes,
-    envelope: &'a Envelope<'a>,
+    envelope: &'a HeaderSettings<'a>,
     on_conflict: OnConflict,
 }
 
@@ -299,12 +300,12 @@ fn within(problem: Problem, index: usize) -> Problem {
 }
 
 /// The dependencies of a request by their places, of those tasks that have any.
-struct Edges {
+struct RequestEdges {
     tasks: Vec<(usize, TaskId, Vec<Dependency>)>,
     is_batch: bool,
 }
 
-impl Edges {
+impl RequestEdges {
     fn of(tasks: &[NewTask], is_batch: bool) -> Self {
         let linked = tasks.iter().enumerate().filter(|(_, task)| !task.depends_on.is_empty());
         Self {
@@ -323,7 +324,7 @@ impl Edges {
 }
 
 /// The problem for a refusal of the store; `queues` are those of the tasks of a batch.
-fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName], edges: &Edges) -> Problem {
+fn refusal(error: Error, envelope: &HeaderSettings<'_>, queues: &[QueueName], edges: &RequestEdges) -> Problem {
     match &error {
         Error::UnknownQueue(unknown) => {
             let index = queues.iter().position(|queue| queue == unknown);

@@ -65,7 +65,7 @@ async fn an_operation_that_met_a_defect_rests_and_can_be_cancelled() {
     let id = archive.begin(&new, Timestamp::from_micros(1)).unwrap().id;
     let engine = Arc::new(ModelEngine::with_system_clock());
     let app = App::new(&crate::Config::default(), engine, String::new(), &Shutdown::new());
-    let mut rounds = Rounds::new(Arc::new(app));
+    let mut rounds = KeeperRounds::new(Arc::new(app));
 
     let task = rounds.sending.spawn(async { panic!("a defect") });
     rounds.under_way.insert(task.id(), id.clone());
@@ -113,10 +113,10 @@ async fn an_archive_that_was_read_only_is_written_once_it_may_be() {
     let app = Arc::new(App::new(&config, engine, String::new(), &Shutdown::new()));
     *app.dead_letters.archive.lock() = Some(Arc::new(open_read_only(&path)));
 
-    let mut rounds = Rounds::new(app.clone());
+    let mut rounds = KeeperRounds::new(app.clone());
     rounds.round().await;
     let trouble = app.dead_letters.trouble.lock().clone();
-    assert!(trouble.as_ref().is_some_and(Trouble::is_read_only_archive), "{trouble:?}");
+    assert!(trouble.as_ref().is_some_and(MoveTrouble::is_read_only_archive), "{trouble:?}");
     rounds.round().await;
     let trouble = app.dead_letters.trouble.lock().clone();
     assert!(trouble.is_none(), "{trouble:?}");

@@ -32,7 +32,7 @@ impl Allowance {
     }
 
     /// Whether the work of compiling a schema of this size once more is left; it is then taken.
-    pub(super) fn take(&mut self, size: &Size) -> bool {
+    pub(super) fn take(&mut self, size: &SchemaSize) -> bool {
         let work = (size.parts as u64).pow(2) + size.patterns.len() as u64 * PATTERN_WORK;
         let left = self.0.checked_sub(work);
         self.0 = left.unwrap_or(self.0);
@@ -42,14 +42,14 @@ impl Allowance {
 
 /// How large a schema is.
 #[derive(Debug, Default)]
-pub(super) struct Size {
+pub(super) struct SchemaSize {
     parts: usize,
     place_bytes: usize,
     /// How many steps each pattern takes for 64 bytes of text; `None` if it is too large to be used.
     patterns: HashMap<String, Option<u64>>,
 }
 
-impl Size {
+impl SchemaSize {
     /// That of a schema.
     ///
     /// # Errors
@@ -153,12 +153,12 @@ mod tests {
     fn a_schema_is_refused_before_it_takes_memory_or_time() {
         let parts: Value =
             (0..MAX_PARTS).map(|n| (format!("p{n}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
-        assert!(Size::of(&json!({ "properties": parts })).unwrap_err().contains("parts"));
+        assert!(SchemaSize::of(&json!({ "properties": parts })).unwrap_err().contains("parts"));
         let inner: Value = (0..1_000).map(|n| (format!("p{n}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
         let long = json!({"properties": {"x".repeat(MAX_PLACE_BYTES / 1_000): {"properties": inner}}});
-        assert!(Size::of(&long).unwrap_err().contains("places"));
+        assert!(SchemaSize::of(&long).unwrap_err().contains("places"));
         let many: Vec<Value> = (0..=MAX_PATTERNS).map(|n| json!({"pattern": format!("a{n}")})).collect();
-        assert!(Size::of(&json!({ "allOf": many })).unwrap_err().contains("patterns"));
+        assert!(SchemaSize::of(&json!({ "allOf": many })).unwrap_err().contains("patterns"));
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_schemas_of_a_worker_take_a_bounded_time_together() {
-        let pattern = Size::of(&json!({"pattern": "a"})).unwrap();
+        let pattern = SchemaSize::of(&json!({"pattern": "a"})).unwrap();
         let mut allowance = Allowance::of_a_catalogue();
         let taken = (0..10_000).take_while(|_| allowance.take(&pattern)).count();
         assert!((1_000..10_000).contains(&taken), "{taken}");

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::bounds::Size;
+use super::bounds::SchemaSize;
 
 /// Most steps of a check: looking at a value by a part of the schema is one step, and more for a large value.
 pub(super) const MAX_STEPS: u64 = 500_000;
@@ -81,11 +81,11 @@ impl Anchors {
 pub(super) fn steps(
     schema: &Value,
     anchors: &Anchors,
-    size: &Size,
+    size: &SchemaSize,
     value: &Value,
     most: u64,
 ) -> Result<u64, TooCostly> {
-    let mut counter = Counter { whole: schema, anchors, size, most, counted: HashMap::new() };
+    let mut counter = CostCounter { whole: schema, anchors, size, most, counted: HashMap::new() };
     let steps = counter.steps(schema, value, Depth { parts: 0, levels: 0 })?;
     if steps > most { Err(TooCostly) } else { Ok(steps) }
 }
@@ -98,10 +98,10 @@ struct Depth {
     levels: u64,
 }
 
-struct Counter<'s> {
+struct CostCounter<'s> {
     whole: &'s Value,
     anchors: &'s Anchors,
-    size: &'s Size,
+    size: &'s SchemaSize,
     most: u64,
     /// By the addresses of a part of the schema and a part of the value; `None` while it is being counted.
     counted: HashMap<(usize, usize), Option<u64>>,
@@ -114,7 +114,7 @@ fn address(value: &Value) -> usize {
 /// In place of the name of a field: no part of a value is one.
 static NAME: Value = Value::String(String::new());
 
-impl<'s> Counter<'s> {
+impl<'s> CostCounter<'s> {
     fn steps(&mut self, schema: &'s Value, value: &Value, depth: Depth) -> Result<u64, TooCostly> {
         let Value::Object(keywords) = schema else { return Ok(1) };
         let pair = (address(schema), address(value));

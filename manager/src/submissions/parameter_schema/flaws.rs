@@ -26,7 +26,7 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 const REFERENCES: [&str; 4] = ["$ref", "$dynamicRef", "$recursiveRef", "$schema"];
 
 /// A place in a schema: the tokens of a JSON pointer.
-type Place = Vec<String>;
+type SchemaPath = Vec<String>;
 
 /// Loosens a schema where an error says that it can't be compiled. Returns the pointers of what was taken out; none if the
 /// error is about the whole schema.
@@ -42,14 +42,14 @@ pub(super) fn take_out_patterns(schema: &mut Value, is_out: impl Fn(&str) -> boo
         ("pattern", Value::String(pattern)) if is_out(pattern) => places.push(place.to_vec()),
         ("patternProperties", Value::Object(by_pattern)) => {
             let out = by_pattern.keys().filter(|pattern| is_out(pattern));
-            places.extend(out.map(|pattern| place.iter().chain([pattern]).cloned().collect::<Place>()));
+            places.extend(out.map(|pattern| place.iter().chain([pattern]).cloned().collect::<SchemaPath>()));
         }
         _ => {}
     });
     take_out_places(schema, places)
 }
 
-fn take_out_places(schema: &mut Value, places: Vec<Place>) -> Vec<String> {
+fn take_out_places(schema: &mut Value, places: Vec<SchemaPath>) -> Vec<String> {
     let mut taken = Vec::new();
     // Before draft 2019-09 what is beside a reference does not count.
     let references_are_alone = schema["$schema"].as_str().is_some_and(|draft| draft.contains("draft-0"));
@@ -68,7 +68,7 @@ fn take_out_places(schema: &mut Value, places: Vec<Place>) -> Vec<String> {
 }
 
 /// Where the flaw is that an error reports.
-fn places_of(error: &CompileError, schema: &Value) -> Vec<Place> {
+fn places_of(error: &CompileError, schema: &Value) -> Vec<SchemaPath> {
     let below = |loc: &str, keyword: &str| {
         let mut place = place_in(loc);
         place.push(keyword.to_owned());
@@ -137,14 +137,14 @@ fn token_text(token: &InstanceToken<'_>) -> String {
 }
 
 /// The place that the fragment of a location names.
-fn place_in(loc: &str) -> Place {
+fn place_in(loc: &str) -> SchemaPath {
     let pointer = loc.split_once('#').map_or("", |(_, fragment)| fragment);
     let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy().into_owned();
     pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
 }
 
 /// The places of the references that a test accepts.
-fn references(schema: &Value, is_so: impl Fn(&str) -> bool) -> Vec<Place> {
+fn references(schema: &Value, is_so: impl Fn(&str) -> bool) -> Vec<SchemaPath> {
     let mut found = Vec::new();
     walk(schema, &mut Vec::new(), &mut |keyword, value, place| {
         if REFERENCES.contains(&keyword) && value.as_str().is_some_and(&is_so) {
@@ -155,7 +155,7 @@ fn references(schema: &Value, is_so: impl Fn(&str) -> bool) -> Vec<Place> {
 }
 
 /// The places of a field within a keyword.
-fn holders_of(schema: &Value, holder: &str, name: &str) -> Vec<Place> {
+fn holders_of(schema: &Value, holder: &str, name: &str) -> Vec<SchemaPath> {
     let mut found = Vec::new();
     walk(schema, &mut Vec::new(), &mut |keyword, value, place| {
         if keyword == holder && value.get(name).is_some() {
@@ -166,7 +166,7 @@ fn holders_of(schema: &Value, holder: &str, name: &str) -> Vec<Place> {
 }
 
 /// Visits each field of a schema that is no data, with its place.
-fn walk(value: &Value, place: &mut Place, visit: &mut dyn FnMut(&str, &Value, &[String])) {
+fn walk(value: &Value, place: &mut SchemaPath, visit: &mut dyn FnMut(&str, &Value, &[String])) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields.iter().filter(|(name, _)| !DATA.contains(&name.as_str())) {

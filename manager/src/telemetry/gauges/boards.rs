@@ -16,7 +16,7 @@ use jobbers_common::{
 };
 use opentelemetry::{KeyValue, metrics::Meter};
 
-use super::part::Part;
+use super::latest::LatestLook;
 
 /// Boards whose numbers are read, the first by name.
 const MOST_BOARDS: usize = 50;
@@ -26,16 +26,16 @@ const MOST_GROUPS: usize = MOST_NAMES - MOST_BOARDS;
 const MOST_AGES: usize = 100;
 
 /// A board and a group of it.
-type Group = (BoardName, String);
+type BoardGroup = (BoardName, String);
 
 /// One reading of the boards.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BoardReading {
     boards: Vec<BoardCount>,
-    groups: BTreeMap<Group, u64>,
+    groups: BTreeMap<BoardGroup, u64>,
     /// How many tasks of a board are in groups without a series.
     others: BTreeMap<BoardName, u64>,
-    ages: BTreeMap<Group, Duration>,
+    ages: BTreeMap<BoardGroup, Duration>,
 }
 
 impl BoardReading {
@@ -65,7 +65,7 @@ impl BoardReading {
 }
 
 /// For how long the first task of a group has been visible.
-async fn age_of_first(boards: &dyn Boards, (board, group): &Group) -> Result<Duration> {
+async fn age_of_first(boards: &dyn Boards, (board, group): &BoardGroup) -> Result<Duration> {
     let peek = Take {
         board: board.clone(),
         group: group.clone(),
@@ -93,7 +93,7 @@ fn group_of(group: &str) -> KeyValue {
 }
 
 /// Registers the gauges.
-pub(super) fn observe(boards: &Part<BoardReading>, meter: &Meter) {
+pub(super) fn observe(boards: &LatestLook<BoardReading>, meter: &Meter) {
     BOARD_TASKS.gauge(
         meter,
         boards.observer(|boards, gauge| {

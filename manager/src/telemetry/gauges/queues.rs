@@ -18,7 +18,7 @@ use jobbers_common::{
 };
 use opentelemetry::{KeyValue, metrics::Meter};
 
-use super::part::Part;
+use super::latest::LatestLook;
 
 /// Queues whose numbers are read at most, the first by name.
 const MOST_QUEUES: usize = 10_000;
@@ -132,7 +132,7 @@ pub(super) fn queue_of(queue: &QueueName) -> KeyValue {
 }
 
 /// Registers the gauges.
-pub(super) fn observe(queues: &Part<QueueReading>, meter: &Meter) {
+pub(super) fn observe(queues: &LatestLook<QueueReading>, meter: &Meter) {
     QUEUE_DEPTH.gauge(
         meter,
         queues.observer(|queues, gauge| {

@@ -13,7 +13,7 @@ use jobbers_common::{
 };
 use opentelemetry::{KeyValue, metrics::Meter};
 
-use super::part::Part;
+use super::latest::LatestLook;
 
 /// Runs of a state that are read, the oldest by their creation.
 const MOST_RUNS: usize = 100;
@@ -82,7 +82,7 @@ fn state_of(state: &'static str) -> KeyValue {
 }
 
 /// Registers the gauges.
-pub(super) fn observe(workflows: &Part<WorkflowReading>, meter: &Meter) {
+pub(super) fn observe(workflows: &LatestLook<WorkflowReading>, meter: &Meter) {
     WORKFLOWS.gauge(
         meter,
         workflows.observer(|workflows, gauge| {

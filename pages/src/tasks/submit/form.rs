@@ -10,7 +10,7 @@ use crate::{
         frame::post_form,
         words::{line, prose, task as task_link, text},
     },
-    session::ask::Refusal,
+    session::ask::ApiRefusal,
 };
 
 /// What a form shows.
@@ -23,7 +23,7 @@ pub(super) struct Filled<'a> {
     pub(super) from: Option<&'a str>,
     /// What is in the fields; `None`: what the schema has as defaults.
     pub(super) fields: Option<&'a [(String, String)]>,
-    pub(super) refusal: Option<&'a Refusal>,
+    pub(super) refusal: Option<&'a ApiRefusal>,
 }
 
 impl Filled<'_> {
@@ -196,7 +196,7 @@ impl Filled<'_> {
 }
 
 /// Why nothing was submitted.
-fn refused(refusal: &Refusal) -> Markup {
+fn refused(refusal: &ApiRefusal) -> Markup {
     html! {
         p.exposed #refusal role="alert" {
             "Nothing was submitted: " (text(&refusal.problem.detail)) ". What you typed is below. ("

@@ -107,7 +107,7 @@ pub(super) fn fill(task: Option<&RegisteredTaskView>, json: &str) -> Fields {
 
 /// A parameter whose field can't be read, and why.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unreadable {
+pub(super) struct UnreadableParameter {
     /// `None`: all of them.
     pub(super) parameter: Option<String>,
     pub(super) why: String,
@@ -117,9 +117,12 @@ pub(super) struct Unreadable {
 ///
 /// # Errors
 /// The first one that is not JSON where JSON is asked for.
-pub(super) fn read(task: Option<&RegisteredTaskView>, fields: &[(String, String)]) -> Result<String, Unreadable> {
+pub(super) fn read(
+    task: Option<&RegisteredTaskView>,
+    fields: &[(String, String)],
+) -> Result<String, UnreadableParameter> {
     if let Some((_, json)) = fields.iter().find(|(name, _)| name == WHOLE) {
-        check(json).map_err(|why| Unreadable { parameter: None, why })?;
+        check(json).map_err(|why| UnreadableParameter { parameter: None, why })?;
         return Ok(json.clone());
     }
     let mut entries = Vec::new();
@@ -131,7 +134,7 @@ pub(super) fn read(task: Option<&RegisteredTaskView>, fields: &[(String, String)
         } else {
             continue;
         };
-        check(&json).map_err(|why| Unreadable { parameter: Some(name.to_owned()), why })?;
+        check(&json).map_err(|why| UnreadableParameter { parameter: Some(name.to_owned()), why })?;
         entries.push(format!("{}:{json}", Value::from(name)));
     }
     Ok(format!("{{{}}}", entries.join(",")))

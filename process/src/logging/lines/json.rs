@@ -19,15 +19,15 @@ use crate::printable;
 
 /// JSON objects, with the label as the member `task`.
 #[derive(Debug)]
-pub(in crate::logging) struct Json(Format<format::Json, SystemTime>);
+pub(in crate::logging) struct JsonLines(Format<format::Json, SystemTime>);
 
-impl Default for Json {
+impl Default for JsonLines {
     fn default() -> Self {
         Self(format().json())
     }
 }
 
-impl<S, N> FormatEvent<S, N> for Json
+impl<S, N> FormatEvent<S, N> for JsonLines
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,

@@ -44,20 +44,20 @@ const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nc
 pub struct Tls {
     files: TlsFiles,
     protocol: Protocol,
-    identity: RwLock<Identity>,
+    identity: RwLock<LoadedIdentity>,
 }
 
 /// What the files held when they were read.
 #[derive(Debug)]
-struct Identity {
+struct LoadedIdentity {
     server: Arc<ServerConfig>,
     validity: Validity,
-    marks: [Option<Mark>; 3],
+    marks: [Option<FileStamp>; 3],
 }
 
 /// A file as it was when it was read; it differs once the file was changed or replaced.
 #[derive(Debug, PartialEq, Eq)]
-struct Mark {
+struct FileStamp {
     inode: u64,
     bytes: u64,
     modified: Option<SystemTime>,
@@ -69,7 +69,7 @@ impl Tls {
     /// # Errors
     /// When they can't be used as an identity. A certificate that is over can be: it is logged, because clients refuse it.
     pub fn open(files: TlsFiles, protocol: Protocol) -> Result<Arc<Self>, TlsError> {
-        let identity = Identity::read(&files, protocol)?;
+        let identity = LoadedIdentity::read(&files, protocol)?;
         if let Some(warning) = identity.validity.warning(Timestamp::now()) {
             tracing::warn!(certificate = %files.certificate.display(), "{warning}");
         }
@@ -132,7 +132,7 @@ impl Tls {
         if self.files.marks() == self.identity.read().marks {
             return Ok(None);
         }
-        let identity = Identity::read(&self.files, self.protocol)?;
+        let identity = LoadedIdentity::read(&self.files, self.protocol)?;
         let validity = identity.validity;
         *self.identity.write() = identity;
         Ok(Some(validity))
@@ -140,15 +140,15 @@ impl Tls {
 }
 
 impl TlsFiles {
-    fn marks(&self) -> [Option<Mark>; 3] {
+    fn marks(&self) -> [Option<FileStamp>; 3] {
         [Some(&self.certificate), Some(&self.key), self.client_authorities.as_ref()].map(|path| {
             let data = fs::metadata(path?).ok()?;
-            Some(Mark { inode: data.ino(), bytes: data.len(), modified: data.modified().ok() })
+            Some(FileStamp { inode: data.ino(), bytes: data.len(), modified: data.modified().ok() })
         })
     }
 }
 
-impl Identity {
+impl LoadedIdentity {
     fn read(files: &TlsFiles, protocol: Protocol) -> Result<Self, TlsError> {
         // Before the files: a change while they are read is then noticed at the next comparison.
         let marks = files.marks();

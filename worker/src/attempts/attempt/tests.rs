@@ -17,7 +17,7 @@ async fn the_time_in_queue_ends_with_the_wait_for_a_thread() {
     let worker = WorkerId::new("patient").unwrap();
     let shared = SharedState::new(worker, Duration::from_secs(8), Duration::ZERO, States::default(), None);
     let answered = Instant::now();
-    let taken = Taken { asked: answered, answered };
+    let taken = TakenAt { asked: answered, answered };
     let attempt = Attempt::new(task, TaskPolicy::DEFAULT, None, shared, 0, taken);
 
     let pool = BlockingPool::new(1, Handle::current());

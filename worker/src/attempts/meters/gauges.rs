@@ -25,7 +25,7 @@ use opentelemetry::{
 use super::role_of;
 use crate::attempts::{
     attempt::{Attempt, SharedState},
-    leases::Leases,
+    leases::HeldLeases,
 };
 
 /// The figures that the fetcher writes after each round.
@@ -45,7 +45,7 @@ impl Figures {
 }
 
 /// Registers the gauges of a worker.
-pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<Figures>, leases: &Arc<Leases>) {
+pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<Figures>, leases: &Arc<HeldLeases>) {
     let by_role = [role_of(role)];
     let read = |of: fn(&Figures) -> &AtomicU64, attributes: &[KeyValue]| {
         let (figures, attributes) = (Arc::downgrade(figures), attributes.to_vec());
@@ -75,7 +75,7 @@ pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<
 }
 
 /// Registers the gauges of the threads for blocking tasks, `width` in number.
-pub(crate) fn observe_threads(meter: &Meter, role: &RoleName, width: usize, leases: &Arc<Leases>) {
+pub(crate) fn observe_threads(meter: &Meter, role: &RoleName, width: usize, leases: &Arc<HeldLeases>) {
     let (by_role, alive) = ([role_of(role)], Arc::downgrade(leases));
     WORKER_THREADS_LIMIT.gauge(meter, move |gauge| {
         if alive.strong_count() > 0 {
@@ -120,7 +120,7 @@ pub(crate) fn observe_hung_threads(meter: &Meter, shared: &Arc<SharedState>) {
 /// How many running attempts match, per queue and task. A pair without matches is reported as 0, so that a gauge falls
 /// again; a pair for which `of` returns `None` is not reported.
 fn counted(
-    leases: &Arc<Leases>,
+    leases: &Arc<HeldLeases>,
     of: impl Fn(&Attempt, Instant) -> Option<bool> + Send + Sync + 'static,
 ) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
     by_pair(leases, move |attempt, now| of(attempt, now).map(|is| f64::from(u8::from(is))), |a, b| a + b)
@@ -128,7 +128,7 @@ fn counted(
 
 /// A figure of the running attempts, folded per queue and task.
 fn by_pair(
-    leases: &Arc<Leases>,
+    leases: &Arc<HeldLeases>,
     of: impl Fn(&Attempt, Instant) -> Option<f64> + Send + Sync + 'static,
     fold: fn(f64, f64) -> f64,
 ) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {

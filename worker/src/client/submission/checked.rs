@@ -13,10 +13,10 @@ use jobbers_common::{
     },
 };
 
-use super::{Submission, Wanted};
+use super::{Submission, WantedUniqueness};
 use crate::{
     client::{
-        connection::{Client, Way},
+        connection::{Client, ClientTransport},
         error::SubmitError,
     },
     payload::{codec::ContentKind, encoding::Raw},
@@ -42,9 +42,9 @@ impl Submission<Raw> {
         let encoded = client.codecs().encode(parameters, ContentKind::Parameters, &format!("{prefix}{id}"));
         let parameters = encoded.map_err(|error| invalid(&error))?;
         // A manager has its own setting and decides by that.
-        let most = match client.way() {
-            Way::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
-            Way::Http(_) => HIGHEST_MAX_PAYLOAD_BYTES,
+        let most = match client.transport() {
+            ClientTransport::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
+            ClientTransport::Http(_) => HIGHEST_MAX_PAYLOAD_BYTES,
         };
         if parameters.len() > most {
             let bytes = parameters.len();
@@ -52,7 +52,7 @@ impl Submission<Raw> {
             return Err(SubmitError::Invalid(problem));
         }
         self.overrides.validate()?;
-        let unique = self.unique.map(Wanted::check).transpose()?;
+        let unique = self.unique.map(WantedUniqueness::check).transpose()?;
         let concurrency_key = self.concurrency_key.transpose().map_err(SubmitError::Invalid)?;
         let concurrency_key = concurrency_key.map(ConcurrencyKey::new).transpose();
         if let Start::After(delay) = self.start

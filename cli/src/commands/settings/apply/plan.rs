@@ -32,8 +32,8 @@ use serde_json::{Map, Value, json};
 
 use super::file::{Settings, Wanted};
 use crate::{
-    client::{self, Client},
-    commands::settings::routes::Which,
+    client::{self, ManagerClient},
+    commands::settings::routes::RuleRange,
     failure::Failure,
 };
 
@@ -86,7 +86,7 @@ impl Kind {
 
 /// One change.
 #[derive(Debug, Serialize)]
-pub(super) struct Step {
+pub(super) struct PlanStep {
     kind: Kind,
     name: String,
     change: &'static str,
@@ -96,12 +96,12 @@ pub(super) struct Step {
     #[serde(skip_serializing_if = "Map::is_empty")]
     after: Map<String, Value>,
     #[serde(skip)]
-    call: Call,
+    call: ApiCall,
 }
 
 /// The call of the API that makes it.
 #[derive(Debug)]
-enum Call {
+enum ApiCall {
     /// Of an entry that does not exist: one that came meanwhile is not replaced.
     Create {
         path: &'static str,
@@ -118,9 +118,9 @@ enum Call {
     DeleteRoute(Box<Rule>),
 }
 
-impl Step {
+impl PlanStep {
     pub(super) const fn is_deletion(&self) -> bool {
-        matches!(self.call, Call::Delete { .. } | Call::DeleteRoute(_))
+        matches!(self.call, ApiCall::Delete { .. } | ApiCall::DeleteRoute(_))
     }
 
     /// What it changes, for people: a line, and one for each setting.
@@ -136,7 +136,7 @@ impl Step {
         let names: BTreeSet<&String> =
             self.before.keys().chain(self.after.keys()).filter(|name| *name != "name").collect();
         lines.extend(names.into_iter().map(|name| match self.call {
-            Call::Create { .. } | Call::Put { .. } if self.change == "create" => {
+            ApiCall::Create { .. } | ApiCall::Put { .. } if self.change == "create" => {
                 format!("    {name} {}", shown(self.after.get(name)))
             }
             _ => format!("    {name} {} -> {}", shown(self.before.get(name)), shown(self.after.get(name))),
@@ -148,13 +148,13 @@ impl Step {
     ///
     /// # Errors
     /// Those of the manager; `changed` if another change came between.
-    pub(super) async fn carry_out(&self, client: &Client) -> Result<(), Failure> {
+    pub(super) async fn carry_out(&self, client: &ManagerClient) -> Result<(), Failure> {
         match &self.call {
-            Call::Create { path, body } => client.post(path, Some(body)).await.map(drop),
-            Call::Put { path, body, tag } => client.put_if(path, body, tag.as_deref()).await.map(drop),
-            Call::Delete { path } => client.delete(path).await.map(drop),
-            Call::DeleteRoute(rule) => {
-                client.delete_where("/routing", &Which::of(&rule.name, rule.version)).await.map(drop)
+            ApiCall::Create { path, body } => client.post(path, Some(body)).await.map(drop),
+            ApiCall::Put { path, body, tag } => client.put_if(path, body, tag.as_deref()).await.map(drop),
+            ApiCall::Delete { path } => client.delete(path).await.map(drop),
+            ApiCall::DeleteRoute(rule) => {
+                client.delete_where("/routing", &RuleRange::of(&rule.name, rule.version)).await.map(drop)
             }
         }
     }
@@ -164,7 +164,7 @@ impl Step {
 ///
 /// # Errors
 /// When the file makes no sense, or the manager can't be asked.
-pub(super) async fn plan(client: &Client, wanted: &Wanted, prune: bool) -> Result<Vec<Step>, Failure> {
+pub(super) async fn plan(client: &ManagerClient, wanted: &Wanted, prune: bool) -> Result<Vec<PlanStep>, Failure> {
     let (mut puts, mut deletions) = (Vec::new(), Vec::new());
     if let Some(queues) = &wanted.queues {
         for (name, settings) in queues {
@@ -212,7 +212,7 @@ pub(super) async fn plan(client: &Client, wanted: &Wanted, prune: bool) -> Resul
     Ok(puts)
 }
 
-async fn queue(client: &Client, name: &QueueName, settings: &Settings) -> Result<Option<Step>, Failure> {
+async fn queue(client: &ManagerClient, name: &QueueName, settings: &Settings) -> Result<Option<PlanStep>, Failure> {
     let (path, title) = (client::queue_path(name.as_str()), format!("queues.{name}"));
     let (stored, tag) = stored::<QueueView>(client, &path, "unknown_queue").await?;
     let settings = with_pause(settings, stored.as_ref().map(|stored| stored.paused));
@@ -220,7 +220,7 @@ async fn queue(client: &Client, name: &QueueName, settings: &Settings) -> Result
     let config = request.config(Some(name.clone())).map_err(|problem| senseless(&title, &problem))?;
     let view = QueueView::new(&config, &no_stats(name), Timestamp::default());
     let (before, after) = (stored.map(|stored| chosen(&stored, &OF_QUEUE)), chosen(&view, &OF_QUEUE));
-    Ok(put(Kind::Queue, name, before, after, Call::Put { path, body: Value::Object(settings), tag }))
+    Ok(put(Kind::Queue, name, before, after, ApiCall::Put { path, body: Value::Object(settings), tag }))
 }
 
 /// The numbers of a queue do not count here.
@@ -236,17 +236,17 @@ fn no_stats(name: &QueueName) -> QueueStats {
     }
 }
 
-async fn role(client: &Client, name: &RoleName, settings: &Settings) -> Result<Option<Step>, Failure> {
+async fn role(client: &ManagerClient, name: &RoleName, settings: &Settings) -> Result<Option<PlanStep>, Failure> {
     let (path, title) = (client::role_path(name), format!("roles.{name}"));
     let (stored, tag) = stored::<RoleView>(client, &path, "unknown_role").await?;
     let request: RoleRequest = read(&title, settings)?;
     let config = request.config(Some(name.clone())).map_err(|problem| senseless(&title, &problem))?;
     let (before, after) = (stored.map(|stored| chosen(&stored, &OF_ROLE)), chosen(&RoleView::from(&config), &OF_ROLE));
-    Ok(put(Kind::Role, name, before, after, Call::Put { path, body: Value::Object(settings.clone()), tag }))
+    Ok(put(Kind::Role, name, before, after, ApiCall::Put { path, body: Value::Object(settings.clone()), tag }))
 }
 
 /// The steps for routing rules, and the deletion of those that the file does not name.
-async fn rules(client: &Client, wanted: &[Settings]) -> Result<(Vec<Step>, Vec<Step>), Failure> {
+async fn rules(client: &ManagerClient, wanted: &[Settings]) -> Result<(Vec<PlanStep>, Vec<PlanStep>), Failure> {
     let RuleListView { rules } = client.get("/routing", client::NOTHING).await?.read()?;
     let key = |rule: &Rule| format!("{}{}", rule.name, shown(&rule.version));
     let mut left: BTreeMap<String, Rule> = rules.into_iter().map(|rule| (key(&rule), rule)).collect();
@@ -254,21 +254,25 @@ async fn rules(client: &Client, wanted: &[Settings]) -> Result<(Vec<Step>, Vec<S
     for (place, settings) in wanted.iter().enumerate() {
         let rule: Rule = read(&format!("routes[{place}]"), settings)?;
         let before = left.remove(&key(&rule)).map(|stored| all(&stored));
-        let call = Call::Put { path: "/routing".to_owned(), body: Value::Object(settings.clone()), tag: None };
+        let call = ApiCall::Put { path: "/routing".to_owned(), body: Value::Object(settings.clone()), tag: None };
         puts.extend(put(Kind::Route, &key(&rule), before, all(&rule), call));
     }
-    let gone = left.into_iter().map(|(name, rule)| Step {
+    let gone = left.into_iter().map(|(name, rule)| PlanStep {
         kind: Kind::Route,
         name,
         change: "delete",
         before: Map::new(),
         after: Map::new(),
-        call: Call::DeleteRoute(Box::new(rule)),
+        call: ApiCall::DeleteRoute(Box::new(rule)),
     });
     Ok((puts, gone.collect()))
 }
 
-async fn schedule(client: &Client, name: &ScheduleName, settings: &Settings) -> Result<Option<Step>, Failure> {
+async fn schedule(
+    client: &ManagerClient,
+    name: &ScheduleName,
+    settings: &Settings,
+) -> Result<Option<PlanStep>, Failure> {
     let (path, title) = (client::schedule_path(name, ""), format!("schedules.{name}"));
     let (stored, tag) = stored::<ScheduleView>(client, &path, "unknown_schedule").await?;
     let settings = with_pause(settings, stored.as_ref().map(|stored| stored.paused));
@@ -280,7 +284,7 @@ async fn schedule(client: &Client, name: &ScheduleName, settings: &Settings) -> 
         before.insert("parameters".to_owned(), "hidden".into());
         after.insert("parameters".to_owned(), "as the file says".into());
     }
-    Ok(put(Kind::Schedule, name, before, after, Call::Put { path, body: Value::Object(settings), tag }))
+    Ok(put(Kind::Schedule, name, before, after, ApiCall::Put { path, body: Value::Object(settings), tag }))
 }
 
 /// A schedule as the API would answer it.
@@ -304,7 +308,7 @@ fn schedule_view(name: &ScheduleName, settings: &Settings) -> Result<ScheduleVie
 
 /// An entry that the store has, and its tag.
 async fn stored<T: DeserializeOwned>(
-    client: &Client,
+    client: &ManagerClient,
     path: &str,
     unknown: &str,
 ) -> Result<(Option<T>, Option<String>), Failure> {
@@ -320,7 +324,7 @@ async fn stored<T: DeserializeOwned>(
 
 /// The names of all entries, page by page.
 async fn names<T: DeserializeOwned>(
-    client: &Client,
+    client: &ManagerClient,
     path: &str,
     read: impl Fn(T) -> (Vec<String>, Option<String>),
 ) -> Result<Vec<String>, Failure> {
@@ -337,21 +341,21 @@ async fn names<T: DeserializeOwned>(
     }
 }
 
-fn deleted(kind: Kind, all: Vec<String>, kept: &BTreeSet<&str>, path: impl Fn(&str) -> String) -> Vec<Step> {
+fn deleted(kind: Kind, all: Vec<String>, kept: &BTreeSet<&str>, path: impl Fn(&str) -> String) -> Vec<PlanStep> {
     let gone = all.into_iter().filter(|name| !kept.contains(name.as_str()));
-    let step = |name: String| Step {
+    let step = |name: String| PlanStep {
         kind,
         change: "delete",
         before: Map::new(),
         after: Map::new(),
-        call: Call::Delete { path: path(&name) },
+        call: ApiCall::Delete { path: path(&name) },
         name,
     };
     gone.map(step).collect()
 }
 
 /// The step for an entry; `None` if it is as it shall be.
-fn put(kind: Kind, name: &impl Display, before: Option<Settings>, after: Settings, call: Call) -> Option<Step> {
+fn put(kind: Kind, name: &impl Display, before: Option<Settings>, after: Settings, call: ApiCall) -> Option<PlanStep> {
     let change = if before.is_some() { "change" } else { "create" };
     let (mut before, mut after) = (before.unwrap_or_default(), after);
     let same: Vec<String> =
@@ -361,14 +365,14 @@ fn put(kind: Kind, name: &impl Display, before: Option<Settings>, after: Setting
         after.remove(&name);
     }
     let call = match (kind.collection(), call) {
-        (Some(path), Call::Put { body: Value::Object(mut body), .. }) if change == "create" => {
+        (Some(path), ApiCall::Put { body: Value::Object(mut body), .. }) if change == "create" => {
             body.insert("name".to_owned(), json!(name.to_string()));
-            Call::Create { path, body: Value::Object(body) }
+            ApiCall::Create { path, body: Value::Object(body) }
         }
         (_, call) => call,
     };
     let differs = !(before.is_empty() && after.is_empty());
-    differs.then(|| Step { kind, name: name.to_string(), change, before, after, call })
+    differs.then(|| PlanStep { kind, name: name.to_string(), change, before, after, call })
 }
 
 /// Settings that keep what is paused as it is, unless they say.

@@ -2,7 +2,7 @@
 
 use jobbers_api::task::explain::QueueExplainView;
 
-use super::one::One;
+use super::one::OneQueue;
 use crate::{
     client,
     commands::tasks::explain,
@@ -14,7 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// When the manager can't be asked or knows no such queue.
-pub(super) async fn run(one: &One) -> Result<(), Failure> {
+pub(super) async fn run(one: &OneQueue) -> Result<(), Failure> {
     let path = format!("{}/explain", client::queue_path(one.name.as_str()));
     let answer = one.client.client()?.get(&path, client::NOTHING).await?;
     if one.client.json {

@@ -130,7 +130,7 @@ fn parse_rate(text: &str) -> Result<RateLimit, String> {
 
 /// How long and how many finished tasks are kept.
 #[derive(Debug, clap::Args, Serialize)]
-pub(super) struct Retention {
+pub(super) struct RetentionArgs {
     /// Keep finished tasks this long [default: 1d]
     #[arg(long = "keep-for", value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]

@@ -5,7 +5,7 @@ use jobbers_common::name::QueueName;
 use crate::client::ClientArgs;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct One {
+pub(super) struct OneQueue {
     /// The queue
     pub(super) name: QueueName,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::{
 use jobbers_api::queue::{QueueListView, QueueView, RateLimitSettings};
 use jobbers_common::{lifecycle::Status, values::duration};
 
-use super::one::One;
+use super::one::OneQueue;
 
 /// All queues, a line each.
 ///
@@ -63,7 +63,7 @@ fn oldest(queue: &QueueView) -> Option<String> {
 ///
 /// # Errors
 /// When the manager can't be asked or refuses.
-pub(super) async fn show(one: &One) -> Result<(), Failure> {
+pub(super) async fn show(one: &OneQueue) -> Result<(), Failure> {
     let answer = one.client.client()?.get(&client::queue_path(one.name.as_str()), client::NOTHING).await?;
     if one.client.json {
         return output::document(&answer.body);

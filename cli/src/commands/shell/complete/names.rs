@@ -13,9 +13,9 @@ use jobbers_api::{
 };
 use jobbers_common::limits::MAX_BATCH;
 
-use super::place::Kind;
+use super::point::Kind;
 use crate::{
-    client::{self, Client, ManagerArgs},
+    client::{self, ManagerArgs, ManagerClient},
     failure::Failure,
 };
 
@@ -45,7 +45,7 @@ fn value_of<'a>(flag: &str, words: &'a [String]) -> Option<&'a str> {
     }
 }
 
-async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, Failure> {
+async fn ask(client: &ManagerClient, kind: Kind, path: &[&str]) -> Result<Vec<String>, Failure> {
     let most = [("limit", MAX_BATCH)];
     Ok(match kind {
         Kind::Board => {
@@ -83,7 +83,7 @@ async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, 
 }
 
 /// Ids of tasks with which the command can do something.
-async fn ids(client: &Client, path: &[&str]) -> Result<Vec<String>, Failure> {
+async fn ids(client: &ManagerClient, path: &[&str]) -> Result<Vec<String>, Failure> {
     let mut query = vec![("limit", MOST_IDS)];
     match path {
         ["dlq", ..] => {

@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::selection::{Selection, SelectionArgs};
+use super::selection::{SelectionArgs, SelectionBody};
 use crate::{
-    client::{self, AWAY, Answer, Client, ClientArgs},
+    client::{self, AWAY, Answer, ClientArgs, ManagerClient},
     failure::Failure,
-    terminal::{output, progress::Progress},
+    terminal::{output, progress::ProgressLine},
 };
 
 /// How often an operation that is waited for is looked at. Its end is seen at once.
@@ -54,9 +54,9 @@ fn patch(text: &str) -> Result<Box<RawValue>, String> {
 }
 
 #[derive(Debug, Serialize)]
-struct Order<'a> {
+struct ResubmitBody<'a> {
     #[serde(flatten)]
-    which: Selection<'a>,
+    which: SelectionBody<'a>,
     reset_retry_count: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     to_queue: Option<&'a QueueName>,
@@ -70,13 +70,13 @@ const QUEUE: &str = "/dead-letter-queue";
 /// Sends dead letters again.
 pub(super) async fn resubmit(args: &Resubmit) -> Result<ExitCode, Failure> {
     let (client, which) = (args.which.client.client()?, args.which.checked()?);
-    let order = |dry_run| Order {
-        which: Selection { dry_run, ..which },
+    let without_patch = |dry_run| ResubmitBody {
+        which: SelectionBody { dry_run, ..which },
         reset_retry_count: !args.keep_attempts,
         to_queue: args.to_queue.as_ref(),
         rate: args.rate,
     };
-    let body = |dry_run| with_parameters(&order(dry_run), args.parameters.as_deref());
+    let body = |dry_run| with_parameters(&without_patch(dry_run), args.parameters.as_deref());
     let preview = client.post(RESUBMIT, Some(&*body(true)?)).await?;
     if !may_go_on(&args.which, &preview, "Send", "again")? {
         return Ok(exit::OK);
@@ -95,9 +95,9 @@ pub(super) async fn resubmit(args: &Resubmit) -> Result<ExitCode, Failure> {
 }
 
 /// The body with the patch as it was written, so that no number loses a digit.
-fn with_parameters(order: &Order<'_>, parameters: Option<&RawValue>) -> Result<Box<RawValue>, Failure> {
+fn with_parameters(body: &ResubmitBody<'_>, parameters: Option<&RawValue>) -> Result<Box<RawValue>, Failure> {
     let usage = |error: serde_json::Error| Failure::Usage(error.to_string());
-    let mut text = serde_json::to_string(order).map_err(usage)?;
+    let mut text = serde_json::to_string(body).map_err(usage)?;
     if let Some(parameters) = parameters {
         text.pop();
         text = format!("{text},\"parameters\":{}}}", parameters.get());
@@ -106,7 +106,7 @@ fn with_parameters(order: &Order<'_>, parameters: Option<&RawValue>) -> Result<B
 }
 
 /// Waits for an operation's end and shows how far it is. Ctrl-C ends the wait and not the operation.
-async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure> {
+async fn finished(client: &ManagerClient, mut answer: Answer) -> Result<Answer, Failure> {
     let operation: WholeOperationView = answer.read()?;
     let entry = operation.entry;
     let is_over = |state: OperationState| !matches!(state, OperationState::Running | OperationState::Cancelling);
@@ -118,7 +118,7 @@ async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure
     let mut interrupts = signal(SignalKind::interrupt()).map_err(refused)?;
     output::note(format_args!("operation {}: {}", entry.id, output::count(entry.total, "task")));
     let (path, query) = (client::operation_path(&entry.id), [("wait", duration::format(WAIT))]);
-    let progress = Progress::new(entry.total);
+    let progress = ProgressLine::new(entry.total);
     loop {
         let entry = answer.read::<WholeOperationView>()?.entry;
         if is_over(entry.state) {
@@ -207,7 +207,7 @@ pub(super) struct Delete {
 /// Deletes dead letters.
 pub(super) async fn delete(args: &Delete) -> Result<ExitCode, Failure> {
     let (client, which) = (args.which.client.client()?, args.which.checked()?);
-    let preview = client.delete_with(QUEUE, &Selection { dry_run: true, ..which }).await?;
+    let preview = client.delete_with(QUEUE, &SelectionBody { dry_run: true, ..which }).await?;
     if !may_go_on(&args.which, &preview, "Delete", "for good")? {
         return Ok(exit::OK);
     }

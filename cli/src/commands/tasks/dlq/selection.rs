@@ -94,7 +94,7 @@ pub(super) struct SelectionArgs {
 
 /// A selection as the API takes it.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Selection<'a> {
+pub(super) struct SelectionBody<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) ids: &'a [TaskId],
     #[serde(flatten)]
@@ -109,15 +109,19 @@ pub(super) struct Selection<'a> {
 
 impl SelectionArgs {
     /// Checks that it says what is meant, once.
-    pub(super) fn checked(&self) -> Result<Selection<'_>, Failure> {
+    pub(super) fn checked(&self) -> Result<SelectionBody<'_>, Failure> {
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
         let is_filtered = self.filter != FilterArgs::default() || self.all;
         match (self.ids.is_empty(), is_filtered) {
             (true, false) => usage("name dead letters by their tasks' ids, by a filter such as --queue, or by --all"),
             (false, true) => usage("name dead letters by their tasks' ids or by a filter, not by both"),
-            _ => {
-                Ok(Selection { ids: &self.ids, filter: &self.filter, limit: self.limit, all: self.all, dry_run: false })
-            }
+            _ => Ok(SelectionBody {
+                ids: &self.ids,
+                filter: &self.filter,
+                limit: self.limit,
+                all: self.all,
+                dry_run: false,
+            }),
         }
     }
 }

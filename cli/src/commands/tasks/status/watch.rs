@@ -8,7 +8,7 @@ use jobbers_common::{lifecycle::Status, name::TaskId, values::duration};
 
 use super::attempts;
 use crate::{
-    client::{self, AWAY, Answer, Client},
+    client::{self, AWAY, Answer, ManagerClient},
     failure::Failure,
     terminal::{fit, hidden::said, output, when},
 };
@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When the manager can't be asked or knows no such task.
-pub(super) async fn until_over(client: &Client, id: &TaskId, json: bool) -> Result<Answer, Failure> {
+pub(super) async fn until_over(client: &ManagerClient, id: &TaskId, json: bool) -> Result<Answer, Failure> {
     let path = client::task_path(id);
     let query = [("wait", duration::format(EVERY))];
     let mut answer = client.get(&path, client::NOTHING).await?;

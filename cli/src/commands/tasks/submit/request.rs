@@ -196,7 +196,7 @@ impl TaskFlags {
 
 /// One task on the wire.
 #[derive(Debug, Serialize)]
-pub(super) struct TaskRequest<'a> {
+pub(super) struct TaskBody<'a> {
     pub(super) name: &'a TaskName,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parameters: Option<&'a RawValue>,
@@ -204,9 +204,9 @@ pub(super) struct TaskRequest<'a> {
     pub(super) flags: &'a TaskFlags,
 }
 
-/// A submission: `content` is one task, or [`Tasks`] that are accepted all together or not at all.
+/// A submission: `content` is one task, or [`TasksBody`] that are accepted all together or not at all.
 #[derive(Debug, Serialize)]
-pub(super) struct Submission<'a, T> {
+pub(super) struct SubmissionBody<'a, T> {
     #[serde(flatten)]
     content: T,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,11 +215,11 @@ pub(super) struct Submission<'a, T> {
 
 /// Several tasks.
 #[derive(Debug, Serialize)]
-pub(super) struct Tasks<'a> {
-    pub(super) tasks: Vec<TaskRequest<'a>>,
+pub(super) struct TasksBody<'a> {
+    pub(super) tasks: Vec<TaskBody<'a>>,
 }
 
-impl<'a, T> Submission<'a, T> {
+impl<'a, T> SubmissionBody<'a, T> {
     pub(super) fn new(content: T, flags: &'a TaskFlags) -> Self {
         Self { content, on_conflict: flags.on_conflict.as_deref() }
     }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct FlagsLine {
         #[command(flatten)]
         flags: TaskFlags,
     }
@@ -257,20 +257,20 @@ mod tests {
         let unique = ["--unique-key", "a b", "--unique-while", "submitted,started", "--on-duplicate", "keep_last"];
         let depends = ["--depends-on", "a", "--depends-on", "b/day=1=run_on_error"];
         let line = [&line[..], &depends, &unique].concat();
-        let flags = Line::try_parse_from(line).unwrap().flags;
+        let flags = FlagsLine::try_parse_from(line).unwrap().flags;
         let parameters = RawValue::from_string("{\"n\":9007199254740993}".to_owned()).unwrap();
         let name = TaskName::new("echo").unwrap();
-        let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
-        let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
+        let task = || TaskBody { name: &name, parameters: Some(&parameters), flags: &flags };
+        let one = serde_json::to_string(&SubmissionBody::new(task(), &flags)).unwrap();
         let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","expires_in":"10m","concurrency_key":"acme","depends_on":[{"id":"a","policy":"abort_successors"},{"id":"b/day=1","policy":"run_on_error"}],"unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
         assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
-        let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
+        let many = serde_json::to_string(&SubmissionBody::new(TasksBody { tasks: vec![task()] }, &flags)).unwrap();
         assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));
     }
 
     #[test]
     fn a_misspelt_policy_is_no_part_of_an_id() {
-        let refused = Line::try_parse_from(["submit", "--depends-on", "b/day=1"]).unwrap_err().to_string();
+        let refused = FlagsLine::try_parse_from(["submit", "--depends-on", "b/day=1"]).unwrap_err().to_string();
         assert!(refused.contains("1 is not a dependency's policy"), "{refused}");
         assert!(refused.contains("after an id with = name one"), "{refused}");
     }

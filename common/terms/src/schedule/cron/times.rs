@@ -6,13 +6,13 @@ use super::field::{HOUR, MINUTE, SECOND};
 
 /// The hours, minutes and seconds, a bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
+pub(super) struct TimeBits {
     hours: u64,
     minutes: u64,
     seconds: u64,
 }
 
-impl Times {
+impl TimeBits {
     pub(super) fn read(second: &str, minute: &str, hour: &str) -> Result<Self, String> {
         let (seconds, minutes) = (SECOND.read(second)?, MINUTE.read(minute)?);
         Ok(Self { hours: HOUR.read(hour)?, minutes, seconds })
@@ -59,13 +59,13 @@ impl Times {
 }
 
 /// How many times before `end` are in at least one of `all`: those of each, less those that two share, and so on.
-pub(super) fn count_union_below(all: &[&Times], end: Time) -> u64 {
-    fn count(all: &[&Times], end: Time, shared: Times) -> i64 {
+pub(super) fn count_union_below(all: &[&TimeBits], end: Time) -> u64 {
+    fn count(all: &[&TimeBits], end: Time, shared: TimeBits) -> i64 {
         let Some((first, rest)) = all.split_first() else { return 0 };
         let both = shared.and(first);
         both.count_below(end).cast_signed() - count(rest, end, both) + count(rest, end, shared)
     }
-    let every = Times { hours: u64::MAX, minutes: u64::MAX, seconds: u64::MAX };
+    let every = TimeBits { hours: u64::MAX, minutes: u64::MAX, seconds: u64::MAX };
     count(all, end, every).cast_unsigned()
 }
 

@@ -1,7 +1,7 @@
 //! Letters with a meaning, in records, arguments and answers.
 
 /// A letter, or a few, with a meaning.
-pub(super) struct Code {
+pub(super) struct LayoutCode {
     pub(super) group: &'static str,
     pub(super) name: &'static str,
     pub(super) letters: &'static str,
@@ -10,8 +10,8 @@ pub(super) struct Code {
 macro_rules! codes {
     ($($group:ident { $($name:ident $letters:literal)* })*) => {
         /// All letters, by their group.
-        pub(super) const CODES: &[Code] =
-            &[$($(Code { group: stringify!($group), name: stringify!($name), letters: $letters }),*),*];
+        pub(super) const CODES: &[LayoutCode] =
+            &[$($(LayoutCode { group: stringify!($group), name: stringify!($name), letters: $letters }),*),*];
     };
 }
 

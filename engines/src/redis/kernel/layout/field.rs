@@ -21,7 +21,7 @@ pub(super) enum Kind {
 
 /// A field of a string.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct LayoutField {
     pub(super) name: &'static str,
     pub(super) width: usize,
     pub(super) kind: Kind,
@@ -29,32 +29,32 @@ pub(crate) struct Field {
     pub(super) meaning: &'static str,
 }
 
-pub(super) const fn letter(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, width: 1, kind: Kind::Letter, meaning }
+pub(super) const fn letter(name: &'static str, meaning: &'static str) -> LayoutField {
+    LayoutField { name, width: 1, kind: Kind::Letter, meaning }
 }
 
-pub(super) const fn stamp(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, width: STAMP_BYTES, kind: Kind::Stamp, meaning }
+pub(super) const fn stamp(name: &'static str, meaning: &'static str) -> LayoutField {
+    LayoutField { name, width: STAMP_BYTES, kind: Kind::Stamp, meaning }
 }
 
-pub(super) const fn time(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, width: 16, kind: Kind::Time, meaning }
+pub(super) const fn time(name: &'static str, meaning: &'static str) -> LayoutField {
+    LayoutField { name, width: 16, kind: Kind::Time, meaning }
 }
 
-pub(super) const fn digits(name: &'static str, width: usize, meaning: &'static str) -> Field {
-    Field { name, width, kind: Kind::Digits, meaning }
+pub(super) const fn digits(name: &'static str, width: usize, meaning: &'static str) -> LayoutField {
+    LayoutField { name, width, kind: Kind::Digits, meaning }
 }
 
-pub(super) const fn revision(name: &'static str, meaning: &'static str) -> Field {
+pub(super) const fn revision(name: &'static str, meaning: &'static str) -> LayoutField {
     digits(name, REVISION_DIGITS, meaning)
 }
 
-pub(super) const fn number(name: &'static str, width: usize, meaning: &'static str) -> Field {
-    Field { name, width, kind: Kind::Number, meaning }
+pub(super) const fn number(name: &'static str, width: usize, meaning: &'static str) -> LayoutField {
+    LayoutField { name, width, kind: Kind::Number, meaning }
 }
 
-pub(super) const fn bytes(name: &'static str, width: usize, meaning: &'static str) -> Field {
-    Field { name, width, kind: Kind::Bytes, meaning }
+pub(super) const fn bytes(name: &'static str, width: usize, meaning: &'static str) -> LayoutField {
+    LayoutField { name, width, kind: Kind::Bytes, meaning }
 }
 
 /// The width of a [`Kind::Stamp`].
@@ -72,7 +72,7 @@ pub(crate) struct Layout {
     pub(super) name: &'static str,
     #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
     pub(super) what: &'static str,
-    pub(super) fields: &'static [Field],
+    pub(super) fields: &'static [LayoutField],
     /// Whether `core` follows.
     pub(super) has_core: bool,
     #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]

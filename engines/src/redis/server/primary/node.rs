@@ -18,18 +18,18 @@ pub(crate) const CONNECT_WITHIN: Duration = Duration::from_millis(2_500);
 pub(crate) const ASK_WITHIN: Duration = Duration::from_secs(1);
 
 /// A server, and the connection to it that is kept between questions.
-pub(crate) struct Node {
+pub(crate) struct ServerNode {
     pub(crate) client: Client,
     connection: Mutex<Option<MultiplexedConnection>>,
 }
 
-impl std::fmt::Debug for Node {
+impl std::fmt::Debug for ServerNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Node").field("place", &self.name()).finish_non_exhaustive()
     }
 }
 
-impl Node {
+impl ServerNode {
     pub(crate) fn new(client: Client) -> Self {
         Self { client, connection: Mutex::default() }
     }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::{
     greeting::{Mode, greet},
-    node::{ASK_WITHIN, Node, client_at, connect},
+    node::{ASK_WITHIN, ServerNode, client_at, connect},
 };
 use crate::redis::server::failure::translate;
 
@@ -26,7 +26,7 @@ const FURTHER_ANSWERS: Duration = Duration::from_millis(50);
 /// The Sentinels of one primary.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
-    nodes: Vec<Node>,
+    nodes: Vec<ServerNode>,
     /// The primary's name among them.
     name: String,
     /// How to connect to a primary.
@@ -37,7 +37,7 @@ pub(crate) struct Sentinels {
 
 /// What a Sentinel answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Named {
+struct SentinelAnswer {
     epoch: u64,
     place: (String, u16),
 }
@@ -46,7 +46,7 @@ impl Sentinels {
     /// Sentinels that call the primary `name`. `like` is a client whose login, database and certificates the primary
     /// takes.
     pub(crate) fn new(sentinels: Vec<Client>, name: String, like: Client) -> Self {
-        Self { nodes: sentinels.into_iter().map(Node::new).collect(), name, like, epoch: AtomicU64::new(0) }
+        Self { nodes: sentinels.into_iter().map(ServerNode::new).collect(), name, like, epoch: AtomicU64::new(0) }
     }
 
     /// The primary's name.
@@ -56,7 +56,7 @@ impl Sentinels {
 
     /// The Sentinels, each as `HOST:PORT`.
     pub(crate) fn places(&self) -> Vec<String> {
-        self.nodes.iter().map(Node::name).collect()
+        self.nodes.iter().map(ServerNode::name).collect()
     }
 
     /// Finds the primary, and verifies that it is one.
@@ -87,7 +87,7 @@ impl Sentinels {
     /// As [`Sentinels::find`].
     pub(crate) async fn named(&self) -> Result<(String, u16)> {
         let mut answers: FuturesUnordered<_> = self.nodes.iter().map(|sentinel| self.ask(sentinel)).collect();
-        let (mut named, mut problem): (Vec<Named>, Option<Error>) = (Vec::new(), None);
+        let (mut named, mut problem): (Vec<SentinelAnswer>, Option<Error>) = (Vec::new(), None);
         loop {
             let is_enough = named.len() >= self.nodes.len().div_ceil(2);
             // Each question has a bound of its own.
@@ -111,7 +111,7 @@ impl Sentinels {
         Ok(latest.place)
     }
 
-    async fn ask(&self, sentinel: &Node) -> Result<Named> {
+    async fn ask(&self, sentinel: &ServerNode) -> Result<SentinelAnswer> {
         let question = |verb: &str| -> Cmd {
             let mut question = redis::cmd("SENTINEL");
             question.arg(verb).arg(&self.name);
@@ -124,10 +124,10 @@ impl Sentinels {
         // A login without permission to ask for the epoch still learns the primary.
         let fields: RedisResult<HashMap<String, String>> = sentinel.ask(&question("MASTER")).await;
         let epoch = fields.ok().and_then(|fields| fields.get("config-epoch")?.parse().ok());
-        Ok(Named { epoch: epoch.unwrap_or_default(), place })
+        Ok(SentinelAnswer { epoch: epoch.unwrap_or_default(), place })
     }
 
-    async fn unknown_name(&self, sentinel: &Node) -> Error {
+    async fn unknown_name(&self, sentinel: &ServerNode) -> Error {
         let mut question = redis::cmd("SENTINEL");
         question.arg("MASTERS");
         let known: Vec<HashMap<String, String>> = sentinel.ask(&question).await.unwrap_or_default();
@@ -149,7 +149,7 @@ impl Sentinels {
 }
 
 /// The error of a Sentinel.
-fn explain(sentinel: &Node, error: &RedisError) -> Error {
+fn explain(sentinel: &ServerNode, error: &RedisError) -> Error {
     let place = sentinel.name();
     let detail = error.detail().unwrap_or_default();
     match error.code().unwrap_or_default() {

@@ -26,13 +26,13 @@ use crate::redis::{
 
 /// The parts of a task that are needed to read its answer.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct AnswerKey {
     pub(super) id: TaskId,
     queue: QueueName,
     key: Option<UniqueKey>,
 }
 
-impl From<NewTask> for Named {
+impl From<NewTask> for AnswerKey {
     fn from(task: NewTask) -> Self {
         Self { id: task.id, queue: task.queue, key: task.unique.map(|unique| unique.key) }
     }
@@ -62,13 +62,13 @@ impl Arguments {
 
 /// Tasks that differ in nothing the script must know: the common arguments, the number of tasks, and each of them.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct TaskRun {
     pub(super) head: Arguments,
     pub(super) count: usize,
     tasks: Arguments,
 }
 
-impl Run {
+impl TaskRun {
     /// Its size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.head.bytes.len() + self.tasks.bytes.len()
@@ -76,7 +76,7 @@ impl Run {
 }
 
 /// Forms runs of a caller's tasks, in their order.
-pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
+pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<TaskRun>> {
     let named: HashSet<&TaskId> = tasks.iter().flat_map(|task| &task.depends_on).map(|edge| &edge.on).collect();
     let tasks: Vec<(&NewTask, bool)> = tasks.iter().zip(linked_later(tasks)).collect();
     let alike = tasks.chunk_by(|a, b| traits_of(a.0, a.1) == traits_of(b.0, b.1));
@@ -95,7 +95,7 @@ fn traits_of(task: &NewTask, is_pieced: bool) -> Traits<'_> {
     (&task.queue, task.priority.get(), task.start, flags)
 }
 
-fn encode_run(first: &(&NewTask, bool), tasks: &[(&NewTask, bool)], named: &HashSet<&TaskId>) -> Result<Run> {
+fn encode_run(first: &(&NewTask, bool), tasks: &[(&NewTask, bool)], named: &HashSet<&TaskId>) -> Result<TaskRun> {
     let mut written = Arguments::default();
     for (task, is_pieced) in tasks {
         written.push(task.id.as_str().as_bytes());
@@ -143,7 +143,7 @@ fn encode_run(first: &(&NewTask, bool), tasks: &[(&NewTask, bool)], named: &Hash
     }
     let letters = flags.into_iter().zip(*b"ludcsw");
     head.push(&letters.filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
-    Ok(Run { head, count: tasks.len(), tasks: written })
+    Ok(TaskRun { head, count: tasks.len(), tasks: written })
 }
 
 /// The action for ids that are taken.
@@ -156,7 +156,7 @@ pub(super) const fn mode_of(on_conflict: OnConflict) -> u8 {
 }
 
 /// Writes a group: the runs of one caller; or one run of several callers, each with one task, that share a head.
-pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
+pub(super) fn write_group(mode: u8, callers: &[&[TaskRun]], command: &mut Cmd) {
     let [first, others @ ..] = callers else { return };
     command.arg(&[if others.is_empty() { mode } else { mode.to_ascii_uppercase() }]).arg(first.len());
     for run in *first {
@@ -168,12 +168,12 @@ pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
 }
 
 /// Reads the results for one caller's tasks.
-pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submitted>> {
+pub(super) fn read_answer(answer: Value, tasks: Vec<AnswerKey>) -> Result<Vec<Submitted>> {
     let (letters, mut words) = match read_reply(answer, tasks.len())? {
         GroupReply::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
         GroupReply::Duplicate(mut words) => return Err(read_duplicate(&mut words, tasks)?),
         GroupReply::Predecessor(mut words) => {
-            let Named { id, .. } = read_place(&mut words, tasks)?;
+            let AnswerKey { id, .. } = read_place(&mut words, tasks)?;
             return Err(Error::UnknownPredecessor { id, predecessor: task_id(&mut words)? });
         }
         GroupReply::Letters(letters, words) => (letters, words),
@@ -182,7 +182,7 @@ pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submit
 }
 
 /// Reads the results for tasks of as many callers.
-pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Result<Submitted>> {
+pub(super) fn read_single_answers(answer: Value, tasks: Vec<AnswerKey>) -> Vec<Result<Submitted>> {
     match read_reply(answer, tasks.len()) {
         Ok(GroupReply::Letters(letters, mut words)) => {
             letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
@@ -242,27 +242,27 @@ fn read_reply(answer: Value, count: usize) -> Result<GroupReply> {
     }
 }
 
-fn read_conflict(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
-    let Named { id, .. } = read_place(words, tasks)?;
+fn read_conflict(words: &mut Words, tasks: Vec<AnswerKey>) -> Result<Error> {
+    let AnswerKey { id, .. } = read_place(words, tasks)?;
     let status = status_word(words)?;
     let started = next(words) == Value::BulkString(b"s".to_vec());
     let reason = if started { ConflictReason::Started } else { ConflictReason::BodyDiffers };
     Ok(Error::Conflict { id, status, reason })
 }
 
-fn read_duplicate(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
-    let Named { id, key, .. } = read_place(words, tasks)?;
+fn read_duplicate(words: &mut Words, tasks: Vec<AnswerKey>) -> Result<Error> {
+    let AnswerKey { id, key, .. } = read_place(words, tasks)?;
     let key = key.ok_or_else(|| malformed("expected a task with a unique key"))?;
     Ok(Error::Duplicate { id, key, holder: task_id(words)?, status: status_word(words)? })
 }
 
-fn read_place(words: &mut Words, tasks: Vec<Named>) -> Result<Named> {
+fn read_place(words: &mut Words, tasks: Vec<AnswerKey>) -> Result<AnswerKey> {
     let place = usize::try_from(number(next(words))?).unwrap_or(usize::MAX);
     tasks.into_iter().nth(place).ok_or_else(|| malformed("expected the place of a task"))
 }
 
-fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> {
-    let Named { id, queue, .. } = task;
+fn read_letter(letter: u8, task: AnswerKey, words: &mut Words) -> Result<Submitted> {
+    let AnswerKey { id, queue, .. } = task;
     let (status, how) = match letter {
         b'c' => (Status::Submitted, SubmittedHow::Created),
         b'd' => (Status::Scheduled, SubmittedHow::Created),

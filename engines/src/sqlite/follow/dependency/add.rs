@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jobbers_common::{
     engine::{
         Result,
-        dependencies::{AddRefusal, NewDependency, Search, find_circle},
+        dependencies::{AddRefusal, CircleSearch, NewDependency, find_circle},
     },
     lifecycle::{Move, Status},
     limits::{MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
@@ -33,7 +33,7 @@ pub(crate) const fn growth(edges: usize) -> u64 {
 }
 
 /// The tasks that a call names.
-type Named<'a> = HashMap<&'a TaskId, Option<Found>>;
+type NamedTasks<'a> = HashMap<&'a TaskId, Option<Found>>;
 
 /// An edge that is not stored yet, by the keys of its tasks.
 struct NewEdge<'a> {
@@ -49,7 +49,7 @@ pub(crate) fn add(step: &mut Step<'_>, edges: &[NewDependency]) -> Result<Option
         pieces::link_some(step)?;
         return Ok(None);
     }
-    let mut named = Named::new();
+    let mut named = NamedTasks::new();
     for id in edges.iter().flat_map(|edge| [&edge.run, &edge.after]) {
         if !named.contains_key(id) {
             named.insert(id, find(step, id)?);
@@ -79,7 +79,7 @@ pub(crate) fn add(step: &mut Step<'_>, edges: &[NewDependency]) -> Result<Option
 }
 
 /// Checks an edge by itself; `None` if it is stored already.
-fn check<'a>(step: &Step<'_>, edge: &'a NewDependency, named: &Named<'_>) -> Result<Option<NewEdge<'a>>> {
+fn check<'a>(step: &Step<'_>, edge: &'a NewDependency, named: &NamedTasks<'_>) -> Result<Option<NewEdge<'a>>> {
     let of = |id| named.get(id).and_then(Option::as_ref);
     let (run, after) = (of(&edge.run), of(&edge.after));
     let ended = match after {
@@ -98,7 +98,7 @@ fn check<'a>(step: &Step<'_>, edge: &'a NewDependency, named: &Named<'_>) -> Res
 }
 
 /// How many dependencies a task has with the new ones. Those that it did not wait for any more do not count.
-fn count_with(step: &Step<'_>, edge: &NewEdge<'_>, new: &[NewEdge<'_>], named: &Named<'_>) -> Result<i64> {
+fn count_with(step: &Step<'_>, edge: &NewEdge<'_>, new: &[NewEdge<'_>], named: &NamedTasks<'_>) -> Result<i64> {
     let waits = named[&edge.edge.run].as_ref().is_some_and(|found| found.status == Status::Waiting);
     let read = |row: &rusqlite::Row<'_>| Ok((row.get("total")?, row.get("signals")?));
     let known = step.prepare(sql::FIND_DEPENDENT)?.query_row([edge.run], read).optional().or_store()?;
@@ -119,17 +119,17 @@ fn check_circle(step: &Step<'_>, new: &[NewEdge<'_>]) -> Result<()> {
         back.entry(*run).or_default().push(*after);
     }
     match search(step, new.iter().map(|edge| edge.run), sql::NEXT_SUCCESSORS, &out)? {
-        Search::Clear => return Ok(()),
-        Search::Circle(way) => return Err(first.edge.refused(AddRefusal::Circle(names(step, way)?))),
-        Search::TooMany => {}
+        CircleSearch::Clear => return Ok(()),
+        CircleSearch::Circle(way) => return Err(first.edge.refused(AddRefusal::Circle(names(step, way)?))),
+        CircleSearch::TooMany => {}
     }
     match search(step, new.iter().map(|edge| edge.after), sql::NEXT_PREDECESSORS, &back)? {
-        Search::Clear => Ok(()),
-        Search::Circle(mut way) => {
+        CircleSearch::Clear => Ok(()),
+        CircleSearch::Circle(mut way) => {
             way.reverse();
             Err(first.edge.refused(AddRefusal::Circle(names(step, way)?)))
         }
-        Search::TooMany => Err(first.edge.refused(AddRefusal::TooManyToCheck)),
+        CircleSearch::TooMany => Err(first.edge.refused(AddRefusal::TooManyToCheck)),
     }
 }
 
@@ -138,7 +138,7 @@ fn search(
     starts: impl Iterator<Item = i64>,
     statement: &str,
     new: &HashMap<i64, Vec<i64>>,
-) -> Result<Search<i64>> {
+) -> Result<CircleSearch<i64>> {
     let mut statement = step.prepare(statement)?;
     let next = |key: &i64, most: usize| {
         let rows = statement.query_map((*key, sql::count(most + 1)), |row| row.get(0)).or_store()?;

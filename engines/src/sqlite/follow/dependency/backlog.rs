@@ -4,7 +4,7 @@ use jobbers_common::{dependency::End, engine::Result, name::TaskId};
 
 use super::{pieces, signals};
 use crate::sqlite::{
-    kernel::{ledger::Ended, row, step::Step},
+    kernel::{ledger::EndedTask, row, step::Step},
     sql,
     store::error::{OrStore, corrupt},
 };
@@ -22,7 +22,7 @@ pub(crate) fn work_off(step: &mut Step<'_>) -> Result<()> {
         let (number, key): (i64, i64) = (columns.take("number")?, columns.take("predecessor")?);
         let id = columns.name("id", TaskId::new)?;
         let (before, end) = (columns.take("before")?, end(columns.take("status")?)?);
-        ended.push((number, Ended { key, id, from: columns.take("from_since")?, before, end }));
+        ended.push((number, EndedTask { key, id, from: columns.take("from_since")?, before, end }));
     }
     drop(rows);
     pieces::link_some(step)?;

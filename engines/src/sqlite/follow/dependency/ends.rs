@@ -6,7 +6,7 @@ use rusqlite::OptionalExtension;
 use crate::sqlite::{
     kernel::{
         find::find,
-        ledger::Ended,
+        ledger::EndedTask,
         removal::{Doomed, json_array},
         row,
         step::{Step, TaskEnd},
@@ -16,9 +16,9 @@ use crate::sqlite::{
 };
 
 /// An end, from the edges that are not signalled yet.
-fn ended(step: &Step<'_>, key: i64, id: TaskId, before: i64, end: End) -> Result<Ended> {
+fn ended(step: &Step<'_>, key: i64, id: TaskId, before: i64, end: End) -> Result<EndedTask> {
     let from = step.prepare(sql::SIGNALLED_BEFORE)?.query_row([key], |row| row.get(0)).or_store()?;
-    Ok(Ended { key, id, from, before, end })
+    Ok(EndedTask { key, id, from, before, end })
 }
 
 /// Notes the end of a linked task, which has just received this revision.

@@ -8,7 +8,7 @@ use jobbers_common::{
 
 use super::{edges::policy, external, leave, signals::signal_all};
 use crate::sqlite::{
-    kernel::{ledger::Ended, row, step::Step, view::View},
+    kernel::{ledger::EndedTask, row, step::Step, view::View},
     sql,
     store::error::OrStore,
 };
@@ -52,7 +52,7 @@ pub(crate) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
         let mut columns = row::Columns::of(row);
         let (predecessor, id) = (columns.take("key")?, columns.name("id", TaskId::new)?);
         let (before, end) = (step.ledger.revision + 1, End::Over(row::status(columns.take("status")?)?));
-        step.ledger.ended.push(Ended { key: predecessor, id, from: 0, before, end });
+        step.ledger.ended.push(EndedTask { key: predecessor, id, from: 0, before, end });
     }
     drop(rows);
     if step.ledger.ended.is_empty() {

@@ -14,7 +14,7 @@ use crate::sqlite::{
     kernel::{
         chore::Chore,
         find::Found,
-        moves::{self, Ending},
+        moves::{self, TaskEnding},
         removal::{self, Doomed},
         row,
         step::Step,
@@ -24,28 +24,28 @@ use crate::sqlite::{
 };
 
 /// What must be known of a waiting task before it moves on.
-struct Waiting {
+struct WaitingTask {
     id: TaskId,
     queue: i64,
     has_large_parameters: bool,
 }
 
-fn find_waiting(step: &Step<'_>, key: i64) -> Result<Option<Waiting>> {
+fn find_waiting(step: &Step<'_>, key: i64) -> Result<Option<WaitingTask>> {
     let mut statement = step.prepare(sql::FIND_WAITING)?;
     let mut rows = statement.query([key]).or_store()?;
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(row);
     let (id, queue) = (columns.name("id", TaskId::new)?, columns.take("queue")?);
-    Ok(Some(Waiting { id, queue, has_large_parameters: columns.take("has_large_parameters")? }))
+    Ok(Some(WaitingTask { id, queue, has_large_parameters: columns.take("has_large_parameters")? }))
 }
 
 /// Aborts a task; `by`: the predecessor because of which, if it is one.
 pub(super) fn abort(step: &mut Step<'_>, key: i64, by: Option<&EndedPredecessor>) -> Result<()> {
-    let Some(Waiting { id, queue, has_large_parameters }) = find_waiting(step, key)? else { return Ok(()) };
+    let Some(WaitingTask { id, queue, has_large_parameters }) = find_waiting(step, key)? else { return Ok(()) };
     if let Some(EndedPredecessor { id: predecessor, status }) = by {
         step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, predecessor.as_str(), status.code())).or_store()?;
     }
-    moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &Ending::ABORTED)
+    moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &TaskEnding::ABORTED)
 }
 
 /// A task joins the end of its queue, or waits for its time. A spontaneous one ends.
@@ -62,13 +62,13 @@ pub(super) fn release(step: &mut Step<'_>, key: i64) -> Result<()> {
 }
 
 fn end_spontaneous(step: &mut Step<'_>, key: i64) -> Result<()> {
-    let Some(Waiting { id, queue, has_large_parameters }) = find_waiting(step, key)? else { return Ok(()) };
-    moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &Ending::SPONTANEOUS)
+    let Some(WaitingTask { id, queue, has_large_parameters }) = find_waiting(step, key)? else { return Ok(()) };
+    moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &TaskEnding::SPONTANEOUS)
 }
 
 /// Deletes a task whose last open edge came from a deleted one.
 pub(super) fn delete(step: &mut Step<'_>, key: i64) -> Result<()> {
-    let Some(Waiting { id, queue, .. }) = find_waiting(step, key)? else { return Ok(()) };
+    let Some(WaitingTask { id, queue, .. }) = find_waiting(step, key)? else { return Ok(()) };
     let doomed = [Doomed { key, queue, status: Status::Waiting }];
     note_withdrawn(step, &doomed, End::Deleted { cascade: true })?;
     removal::remove(step, &doomed)?;

@@ -13,7 +13,7 @@ use jobbers_common::{
 use super::{edges::policy, ends::count_ends, external, leave};
 use crate::sqlite::{
     follow::parents,
-    kernel::{ledger::Ended, row, step::Step},
+    kernel::{ledger::EndedTask, row, step::Step},
     sql,
     store::error::OrStore,
 };
@@ -51,7 +51,7 @@ pub(super) fn signal(step: &mut Step<'_>) -> Result<()> {
         ended.append(&mut round);
     }
     let mut left = (left * RELEASES_PER_SIGNAL).max(LEAST_RELEASES);
-    for Ended { key, id, from, before, end } in ended {
+    for EndedTask { key, id, from, before, end } in ended {
         let released = parents::release_some(step, key, left)?;
         left -= released.count;
         if before > 0 || released.has_more {
@@ -62,11 +62,11 @@ pub(super) fn signal(step: &mut Step<'_>) -> Result<()> {
 }
 
 /// Signals up to `limit` edges of tasks that ended. Returns how many.
-fn signal_round(step: &mut Step<'_>, ended: &mut [Ended], limit: usize) -> Result<usize> {
+fn signal_round(step: &mut Step<'_>, ended: &mut [EndedTask], limit: usize) -> Result<usize> {
     let mut round = Vec::new();
     let mut successors = step.prepare(sql::SUCCESSORS)?;
     let mut delete = step.prepare(sql::DELETE_SIGNALLED)?;
-    for Ended { key, id, from, before, end } in ended.iter_mut().filter(|ended| ended.before > 0) {
+    for EndedTask { key, id, from, before, end } in ended.iter_mut().filter(|ended| ended.before > 0) {
         let (first, mut has_more) = (round.len(), false);
         let mut rows = successors.query((*key, *before, sql::count(limit - first + 1), *from)).or_store()?;
         while let Some(row) = rows.next().or_store()? {

@@ -15,7 +15,7 @@ use nix::{
 };
 use parking_lot::Mutex;
 
-use super::{PLACE_BYTES, Record, file_of};
+use super::{HeartbeatRecord, PLACE_BYTES, file_of};
 
 /// The heartbeats of this store in this process, and the view of those of others.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Heartbeats {
 struct Beating {
     file: Option<File>,
     /// Until when the records hold that this process renews.
-    ends: HashMap<Record, Timestamp>,
+    ends: HashMap<HeartbeatRecord, Timestamp>,
 }
 
 impl Heartbeats {
@@ -38,19 +38,19 @@ impl Heartbeats {
     }
 
     /// Notes that a record holds until a time. Returns whether other processes see it.
-    pub(crate) fn renew(&self, record: Record, now: Timestamp, until: Timestamp) -> bool {
+    pub(crate) fn renew(&self, record: HeartbeatRecord, now: Timestamp, until: Timestamp) -> bool {
         let Some(path) = &self.path else { return false };
         let renewed = self.beating.lock().renew(path, record, now, until);
         renewed.inspect_err(|error| tracing::debug!(%error, "a heartbeat can't be shown; it is written")).is_ok()
     }
 
     /// The record is given up.
-    pub(crate) fn end(&self, record: Record) {
+    pub(crate) fn end(&self, record: HeartbeatRecord) {
         self.beating.lock().end(record);
     }
 
     /// Until when a record holds by its heartbeats, whichever process renews it; `None` without any.
-    pub(crate) fn until(&self, record: Record, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn until(&self, record: HeartbeatRecord, now: Timestamp) -> Option<Timestamp> {
         let path = self.path.as_ref()?;
         let mut beating = self.beating.lock();
         if let Some(until) = beating.ends.get(&record) {
@@ -63,7 +63,7 @@ impl Heartbeats {
 }
 
 impl Beating {
-    fn renew(&mut self, path: &Path, record: Record, now: Timestamp, until: Timestamp) -> io::Result<()> {
+    fn renew(&mut self, path: &Path, record: HeartbeatRecord, now: Timestamp, until: Timestamp) -> io::Result<()> {
         self.open(path)?;
         let Some(file) = &self.file else { return Ok(()) };
         let byte = record.byte(until);
@@ -73,12 +73,13 @@ impl Beating {
             set(file, libc::F_UNLCK, before)?;
         }
         // What is no longer renewed, by a worker that was dropped, is over.
-        let over: Vec<Record> = self.ends.iter().filter(|(_, end)| **end < now).map(|(record, _)| *record).collect();
+        let over: Vec<HeartbeatRecord> =
+            self.ends.iter().filter(|(_, end)| **end < now).map(|(record, _)| *record).collect();
         over.into_iter().for_each(|record| self.end(record));
         Ok(())
     }
 
-    fn end(&mut self, record: Record) {
+    fn end(&mut self, record: HeartbeatRecord) {
         if let (Some(until), Some(file)) = (self.ends.remove(&record), &self.file) {
             set(file, libc::F_UNLCK, record.byte(until)).ok();
         }

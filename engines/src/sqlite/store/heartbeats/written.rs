@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jobbers_common::time::Timestamp;
 
-use super::Record;
+use super::HeartbeatRecord;
 
 #[derive(Debug, Default)]
 pub(crate) struct Heartbeats;
@@ -14,13 +14,13 @@ impl Heartbeats {
         Self
     }
 
-    pub(crate) fn renew(&self, _: Record, _: Timestamp, _: Timestamp) -> bool {
+    pub(crate) fn renew(&self, _: HeartbeatRecord, _: Timestamp, _: Timestamp) -> bool {
         false
     }
 
-    pub(crate) fn end(&self, _: Record) {}
+    pub(crate) fn end(&self, _: HeartbeatRecord) {}
 
-    pub(crate) fn until(&self, _: Record, _: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn until(&self, _: HeartbeatRecord, _: Timestamp) -> Option<Timestamp> {
         None
     }
 }

@@ -15,7 +15,7 @@ use jobbers_common::{
     limits::MAX_BATCH,
     outcome::panic::words_of,
 };
-use jobbers_sqlite_file::{ErrorKind, LOG_BYTES, Quota, copy_log, cut_log, free_bytes};
+use jobbers_sqlite_file::{FileErrorKind, LOG_BYTES, Quota, copy_log, cut_log, free_bytes};
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
@@ -48,13 +48,13 @@ const LOG_LOOK_AGAIN: Duration = Duration::from_secs(30);
 const WORDLESS: &str = "it said nothing";
 
 /// Verbs that share a commit.
-type Group = Vec<Box<dyn Job>>;
+type JobGroup = Vec<Box<dyn Job>>;
 
 /// For each verb of a group whether it succeeded, or the one whose failure took the transaction with it.
 type Ran = Result<Vec<Result<()>>, (usize, Error)>;
 
 /// The result for a group.
-enum Outcome {
+enum GroupOutcome {
     /// Committed; for each verb whether it succeeded.
     Committed(Vec<Result<()>>),
     /// This verb's failure rolled back the whole transaction; the others have not happened and may be retried.
@@ -134,7 +134,7 @@ impl Committer {
     }
 
     /// Commits, and survives a panic outside the verbs: their callers then get an error that nothing has happened.
-    fn commit_guarded(&mut self, group: Group) {
+    fn commit_guarded(&mut self, group: JobGroup) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.commit(group))) {
             tracing::error!(
                 panic = words_of(&*panic).unwrap_or(WORDLESS),
@@ -151,14 +151,14 @@ impl Committer {
         }
     }
 
-    fn commit(&mut self, mut group: Group) {
+    fn commit(&mut self, mut group: JobGroup) {
         match self.attempt_with_reserve(&mut group) {
-            Ok(Outcome::Committed(fates)) => {
+            Ok(GroupOutcome::Committed(fates)) => {
                 for (job, fate) in group.into_iter().zip(fates) {
                     job.answer(fate);
                 }
             }
-            Ok(Outcome::Torn(culprit, error)) => {
+            Ok(GroupOutcome::Torn(culprit, error)) => {
                 group.remove(culprit).answer(Err(error));
                 for job in group {
                     self.commit(vec![job]);
@@ -173,11 +173,11 @@ impl Committer {
     }
 
     /// The same as [`Self::attempt`], and again for as long as a full disk can be given room.
-    fn attempt_with_reserve(&mut self, group: &mut Group) -> Result<Outcome> {
+    fn attempt_with_reserve(&mut self, group: &mut JobGroup) -> Result<GroupOutcome> {
         let mut is_first = true;
         loop {
             let attempt = self.attempt(group);
-            let (Err(error) | Ok(Outcome::Torn(_, error))) = &attempt else { return attempt };
+            let (Err(error) | Ok(GroupOutcome::Torn(_, error))) = &attempt else { return attempt };
             if !self.is_disk_full(error) || !self.find_room(is_first) {
                 return attempt;
             }
@@ -195,7 +195,7 @@ impl Committer {
     /// not the first time, or the copy finds no room, the reserve gives up a piece. Returns whether there is hope.
     fn find_room(&self, is_first: bool) -> bool {
         let is_copied = || match copy_log(&self.conn, CUT_WITHIN) {
-            Err(error) => error.kind != ErrorKind::Full,
+            Err(error) => error.kind != FileErrorKind::Full,
             Ok(_) => true,
         };
         if is_copied() && is_first {
@@ -210,7 +210,7 @@ impl Committer {
     }
 
     /// One transaction. On an error nothing of it has happened.
-    fn attempt(&mut self, group: &mut Group) -> Result<Outcome> {
+    fn attempt(&mut self, group: &mut JobGroup) -> Result<GroupOutcome> {
         self.check_in_place()?;
         self.check_log()?;
         self.shared.stall.begin();
@@ -240,7 +240,7 @@ impl Committer {
         damage
     }
 
-    fn attempt_within(&mut self, group: &mut Group) -> Result<Outcome> {
+    fn attempt_within(&mut self, group: &mut JobGroup) -> Result<GroupOutcome> {
         let meta = Meta::read(&self.conn)?;
         let is_foreign = self.commits.is_some_and(|commits| commits != meta.commits);
         let mut catalog = self.shared.catalog.load_full();
@@ -256,7 +256,7 @@ impl Committer {
             Step { conn: &self.conn, now, waiters, heartbeats, tombstones: *tombstones, hooks: &Features, ledger };
         let fates = match self.run_verbs(group, &mut step)? {
             Ok(fates) => fates,
-            Err((culprit, error)) => return Ok(Outcome::Torn(culprit, error)),
+            Err((culprit, error)) => return Ok(GroupOutcome::Torn(culprit, error)),
         };
         let mut commits = meta.commits;
         if self.conn.total_changes() != changes {
@@ -287,11 +287,11 @@ impl Committer {
             self.shared.watch.look();
         }
         notify_waiting(&self.shared, notifications);
-        Ok(Outcome::Committed(fates))
+        Ok(GroupOutcome::Committed(fates))
     }
 
     /// Runs the verbs of a group.
-    fn run_verbs(&self, group: &mut Group, step: &mut Step<'_>) -> Result<Ran> {
+    fn run_verbs(&self, group: &mut JobGroup, step: &mut Step<'_>) -> Result<Ran> {
         let mut fates = Vec::with_capacity(group.len());
         let is_alone = group.len() == 1;
         let is_full = group.iter().any(|job| job.growth().is_some()) && self.shared.reserve.is_used_up();
@@ -343,11 +343,11 @@ fn make_room(growth: u64, step: &mut Step<'_>, quota: Quota) -> Result<bool> {
 
 /// Runs a verb so that its failure undoes only itself.
 fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()> {
-    let mark = step.ledger.mark();
+    let savepoint = step.ledger.savepoint();
     step.prepare("SAVEPOINT verb")?.execute([]).or_store()?;
     let fate = run_within(job, step, quota);
     if fate.is_err() {
-        step.ledger.return_to(mark);
+        step.ledger.return_to(savepoint);
         if step.conn.is_autocommit() {
             return fate;
         }

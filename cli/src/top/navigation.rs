@@ -1,8 +1,8 @@
-//! The places that a picture can be of, and their lists.
+//! The views of `jobbers top`, and their lists.
 
-/// A list of the picture.
+/// A list of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum List {
+pub(crate) enum ListTab {
     Queues,
     Workers,
     Failures,
@@ -10,9 +10,9 @@ pub(crate) enum List {
     Tasks,
 }
 
-/// What the picture is of.
+/// What `jobbers top` shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TopView {
     Overview,
     Queue(String),
     Worker(String),

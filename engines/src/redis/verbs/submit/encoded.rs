@@ -6,16 +6,16 @@ use jobbers_common::{
 };
 use redis::{Cmd, Value};
 
-use super::wire::{Named, Run, encode, mode_of, read_answer, write_group};
+use super::wire::{AnswerKey, TaskRun, encode, mode_of, read_answer, write_group};
 
 /// A task in the script's format, and what is needed to read its answer.
 #[derive(Debug)]
-pub(crate) struct One {
-    runs: Vec<Run>,
+pub(crate) struct EncodedTask {
+    runs: Vec<TaskRun>,
     task: NewTask,
 }
 
-impl One {
+impl EncodedTask {
     /// Encodes a task.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl One {
 
     /// Its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.runs.iter().map(Run::bytes).sum()
+        self.runs.iter().map(TaskRun::bytes).sum()
     }
 
     /// Adds the arguments that `submit.lua` takes from 2 on.
@@ -40,6 +40,6 @@ impl One {
     /// # Errors
     /// As a submission's.
     pub(crate) fn read(self, answer: Value) -> Result<Option<Submitted>> {
-        Ok(read_answer(answer, vec![Named::from(self.task)])?.pop())
+        Ok(read_answer(answer, vec![AnswerKey::from(self.task)])?.pop())
     }
 }

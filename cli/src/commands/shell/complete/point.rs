@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 
 /// Where the word is that is being typed.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct CompletionPoint<'a> {
     /// The innermost command.
     command: &'a Command,
     /// The names of the commands up to it.
@@ -33,7 +33,7 @@ pub(super) struct Place<'a> {
     typed: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CompletionPoint<'a> {
     /// Finds it.
     pub(super) fn of(root: &'a Command, words: &'a [String]) -> Self {
         let (typed, before) = words.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
@@ -138,8 +138,8 @@ mod tests {
         let mut root = Cli::command();
         root.build();
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let place = Place::of(&root, &words);
-        (place.fixed().into_iter().filter(|word| word.starts_with(place.typed())).collect(), place.kind())
+        let point = CompletionPoint::of(&root, &words);
+        (point.fixed().into_iter().filter(|word| word.starts_with(point.typed())).collect(), point.kind())
     }
 
     #[test]

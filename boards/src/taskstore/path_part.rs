@@ -8,9 +8,9 @@ use axum::{
 use super::refusal::{Refusal, Result};
 
 /// The variable part of a path.
-pub(super) struct Part(pub(super) String);
+pub(super) struct PathPart(pub(super) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Part {
+impl<S: Send + Sync> FromRequestParts<S> for PathPart {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {

@@ -19,7 +19,7 @@ use jobbers_manager::{CommandChange, keys};
 use jobbers_process::engine_url::{EngineArgs, without_password};
 
 use crate::{
-    client::{self, Client, DEFAULT_URL as DEFAULT_MANAGER, ManagerArgs},
+    client::{self, DEFAULT_URL as DEFAULT_MANAGER, ManagerArgs, ManagerClient},
     failure::Failure,
     scratch::cant_open,
     terminal::output,
@@ -48,9 +48,9 @@ pub(super) struct StoreArgs {
 }
 
 /// Where keys are.
-pub(super) enum Place {
-    Store(Store),
-    Manager { client: Client, url: String },
+pub(super) enum KeyBackend {
+    Store(OpenStore),
+    Manager { client: ManagerClient, url: String },
 }
 
 /// A key, and its new text.
@@ -61,35 +61,35 @@ pub(super) struct Issued {
 }
 
 /// A store, and its address, as it may be shown.
-pub(super) struct Store {
+pub(super) struct OpenStore {
     engine: Arc<dyn Engine>,
     address: String,
 }
 
 impl StoreArgs {
     /// Opens the store, which must exist, or reaches the manager.
-    pub(super) async fn open(&self) -> Result<Place, Failure> {
+    pub(super) async fn open(&self) -> Result<KeyBackend, Failure> {
         self.open_with(OpenOptions::existing()).await
     }
 
     /// The same, and creates the store if it is new.
-    pub(super) async fn open_or_create(&self) -> Result<Place, Failure> {
+    pub(super) async fn open_or_create(&self) -> Result<KeyBackend, Failure> {
         self.open_with(OpenOptions::default()).await
     }
 
-    async fn open_with(&self, options: OpenOptions) -> Result<Place, Failure> {
+    async fn open_with(&self, options: OpenOptions) -> Result<KeyBackend, Failure> {
         let given = ManagerArgs::given(self.manager.as_ref(), self.key_file.as_ref(), self.profile.as_ref());
         if let Some(manager) = given {
             let (client, url) = manager.client_at()?;
-            return Ok(Place::Manager { client, url });
+            return Ok(KeyBackend::Manager { client, url });
         }
         let url = self.engine.given_or_found().unwrap_or_else(|| DEFAULT_URL.to_owned());
         let engine = jobbers_engines::open(&url, options).await.map_err(|error| cant_open(&url, &error))?;
-        Ok(Place::Store(Store { engine, address: without_password(&url) }))
+        Ok(KeyBackend::Store(OpenStore { engine, address: without_password(&url) }))
     }
 }
 
-impl Place {
+impl KeyBackend {
     /// The store or the manager, as it may be shown.
     pub(super) fn name(&self) -> &str {
         match self {
@@ -172,7 +172,7 @@ fn refused(error: &Error) -> Failure {
     if error.is_transient() { Failure::Unavailable(error.to_string()) } else { Failure::Negative(error.to_string()) }
 }
 
-impl Store {
+impl OpenStore {
     /// The configuration, and the time of the store.
     async fn look(&self) -> Result<(Arc<Config>, Timestamp), Failure> {
         let now = self.engine.health().await.map_err(|error| refused(&error))?.now;
@@ -231,7 +231,7 @@ impl Store {
         &self,
         operation: &str,
         id: &KeyId,
-        alter: impl Fn(&AccessKey, Timestamp) -> Result<(T, AccessKey), keys::Refusal>,
+        alter: impl Fn(&AccessKey, Timestamp) -> Result<(T, AccessKey), keys::KeyRefusal>,
     ) -> Result<(T, AccessKey, Timestamp), Failure> {
         let mut attempts = 0;
         loop {

@@ -7,7 +7,7 @@ use jobbers_common::{
 
 /// A workflow with names for its nodes.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct NamedWorkflow {
     pub(super) id: WorkflowId,
     pub(super) name: Option<WorkflowName>,
     /// Each as a task: its id is the node's name, and its dependencies are names of nodes.

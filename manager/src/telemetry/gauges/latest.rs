@@ -8,15 +8,15 @@ use opentelemetry::metrics::AsyncInstrument;
 type Look<T> = dyn Fn(&mut dyn FnMut(&T)) + Send + Sync;
 
 /// Where observers find the latest `T`; without one they observe nothing.
-pub(super) struct Part<T>(Arc<Look<T>>);
+pub(super) struct LatestLook<T>(Arc<Look<T>>);
 
-impl<T> fmt::Debug for Part<T> {
+impl<T> fmt::Debug for LatestLook<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").finish_non_exhaustive()
+        f.debug_struct("LatestLook").finish_non_exhaustive()
     }
 }
 
-impl<T: 'static> Part<T> {
+impl<T: 'static> LatestLook<T> {
     /// `look` calls a function with the latest value.
     pub(super) fn new(look: impl Fn(&mut dyn FnMut(&T)) + Send + Sync + 'static) -> Self {
         Self(Arc::new(look))

@@ -7,13 +7,13 @@ use jobbers_api::task::{
 use jobbers_common::name::{TaskId, WorkerId};
 
 use crate::{
-    client::{self, Client},
+    client::{self, ManagerClient},
     failure::Failure,
 };
 
 /// A change of one queue, worker or task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum RowAction {
     PauseQueue(String),
     ResumeQueue(String),
     DrainWorker(String),
@@ -22,7 +22,7 @@ pub(crate) enum Change {
     Cancel(String),
 }
 
-impl Change {
+impl RowAction {
     /// What the user is asked before it is made.
     pub(crate) fn question(&self) -> String {
         match self {
@@ -39,7 +39,7 @@ impl Change {
     ///
     /// # Errors
     /// When the manager can't be asked, or refuses.
-    pub(crate) async fn make(&self, client: &Client) -> Result<String, Failure> {
+    pub(crate) async fn make(&self, client: &ManagerClient) -> Result<String, Failure> {
         match self {
             Self::PauseQueue(name) => {
                 client.post(&format!("{}/pause", client::queue_path(name)), client::NOTHING).await?;
