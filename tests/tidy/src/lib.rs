@@ -23,6 +23,8 @@ mod layers;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod packages;
 #[cfg(test)]
 mod prose;
