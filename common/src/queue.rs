@@ -139,6 +139,18 @@ impl QueueConfig {
             || self.is_gated()
     }
 
+    /// Whether it limits how many of its tasks run at a time, so that the end of one may let another start.
+    #[must_use]
+    pub const fn limits_running(&self) -> bool {
+        self.max_concurrent.is_some()
+    }
+
+    /// How many more of its tasks may start while so many run.
+    #[must_use]
+    pub fn free_slots(&self, running: i64) -> usize {
+        self.max_concurrent.map_or(usize::MAX, |most| usize::try_from(i64::from(most) - running).unwrap_or(0))
+    }
+
     /// Whether it has limits by key or by task.
     #[must_use]
     pub fn is_gated(&self) -> bool {

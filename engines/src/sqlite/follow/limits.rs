@@ -24,14 +24,8 @@ impl ClaimRoom {
 
     pub(crate) fn of(step: &Step<'_>, queue: i64) -> Result<Self> {
         let Some(config) = step.catalog().limited.get(&queue) else { return Ok(Self::UNLIMITED) };
-        let slots = match config.max_concurrent {
-            None => usize::MAX,
-            Some(most) => {
-                let running = step.tally(queue, &[Status::Started])?;
-                usize::try_from(i64::from(most) - running).unwrap_or(0)
-            }
-        };
-        Ok(Self { slots, rate: rate_of(step, queue, config)? })
+        let running = if config.limits_running() { step.tally(queue, &[Status::Started])? } else { 0 };
+        Ok(Self { slots: config.free_slots(running), rate: rate_of(step, queue, config)? })
     }
 
     /// How many tasks may start now.

@@ -118,7 +118,7 @@ impl<'a> Step<'a> {
         }
         self.count(queue, from, -1);
         self.arrive(queue, to);
-        if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
+        if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.limits_running()) {
             self.ledger.notifications.push(Notification::Freed(queue));
         }
         self.hooks.moved(self, key, queue, MovedTask { from, event, to })

@@ -180,11 +180,10 @@ impl Lookout {
 fn free_slots(view: &View<'_>, queues: &[i64]) -> Result<BTreeMap<i64, usize>> {
     let mut free = BTreeMap::new();
     for queue in queues {
-        let most = view.catalog.limited.get(queue).and_then(|config| config.max_concurrent);
         let tallies = view.tallies(Some(*queue))?;
         let running = tallies.iter().find(|(_, status, _)| *status == Status::Started).map_or(0, |(_, _, n)| *n);
-        let slots = most.map_or(i64::MAX, |most| i64::from(most) - running);
-        free.insert(*queue, usize::try_from(slots).unwrap_or(0));
+        let slots = view.catalog.limited.get(queue).map_or(usize::MAX, |config| config.free_slots(running));
+        free.insert(*queue, slots);
     }
     Ok(free)
 }
