@@ -91,11 +91,12 @@ codes! {
     KeyRequired = "key_required", UNAUTHORIZED, "A key is needed";
     /// The request's key is not valid: it has a typing error, does not exist, has expired, or was revoked or replaced.
     KeyRefused = "key_refused", UNAUTHORIZED, "The key is not valid";
-    /// The header in which a trusted proxy names a person is there twice, is empty or too long, or is no plain text; the detail
-    /// says which. Correct the proxy.
-    IdentityRefused = "identity_refused", UNAUTHORIZED, "The proxy names no person";
-    /// A trusted proxy names a person, and no valid key has this name, or more than one has. `jobbers keys create NAME` makes a key.
-    IdentityUnknown = "identity_unknown", FORBIDDEN, "The person has no key";
+    /// The header in which a trusted proxy names a person is there twice, is empty or too long, or is no plain text; or the client's
+    /// certificate has no such name. The detail says which. Correct the proxy or the certificate, or send a key.
+    IdentityRefused = "identity_refused", UNAUTHORIZED, "The client is not named";
+    /// A trusted proxy names a person, or a certificate a client, and no valid key has this name, or more than one has.
+    /// `jobbers keys create NAME` makes a key.
+    IdentityUnknown = "identity_unknown", FORBIDDEN, "The name has no key";
     /// The key does not have the scope that the operation needs; the detail names it. Use another key.
     ScopeMissing = "scope_missing", FORBIDDEN, "The key may not do this";
     /// The key is restricted to queues or tasks, and this is not among them, or can't be restricted; the detail says which. Use

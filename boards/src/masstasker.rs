@@ -2,7 +2,7 @@
 //!
 //! Each call becomes one commit, one take or a walk over lists of the board [`BOARD`]; the id of a task is its revision.
 //! What belongs to a call beyond that is here: waiting for a task (`query.rs`), and giving back what its caller did not
-//! get (`undelivered.rs`). TLS is the listener's; authentication is not here.
+//! get (`undelivered.rs`). TLS is the listener's; who may call, the host decides (`gate.rs`).
 //!
 //! A program without the feature `grpc` has the names and the settings alone. Start reading at `serving.rs`, then
 //! `service.rs`.
@@ -21,6 +21,7 @@ mod detached;
 mod fields;
 #[cfg(feature = "grpc")]
 mod front;
+pub mod gate;
 #[cfg(feature = "grpc")]
 pub mod proto;
 #[cfg(feature = "grpc")]

@@ -41,6 +41,8 @@ pub enum Way {
     Cli,
     /// A request or a page, from a person whom a trusted proxy names in a header.
     Header,
+    /// A request or a page, from a client that its certificate names.
+    Certificate,
 }
 
 /// The outcome of a change, in a word.
@@ -163,7 +165,7 @@ impl fmt::Display for ChangeResult {
 
 impl Way {
     /// All ways.
-    pub const ALL: [Self; 4] = [Self::Api, Self::Page, Self::Cli, Self::Header];
+    pub const ALL: [Self; 5] = [Self::Api, Self::Page, Self::Cli, Self::Header, Self::Certificate];
 
     /// The name in the file and on every wire.
     #[must_use]
@@ -173,6 +175,7 @@ impl Way {
             Self::Page => "page",
             Self::Cli => "cli",
             Self::Header => "header",
+            Self::Certificate => "certificate",
         }
     }
 }

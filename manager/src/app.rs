@@ -74,6 +74,8 @@ pub(crate) struct App {
     pub(crate) proxies: Networks,
     /// The header in which proxies name the people whom they signed in, if one is trusted.
     pub(crate) trusted_header: Option<TrustedHeader>,
+    /// Whether the name of a client's certificate is that of its key.
+    pub(crate) certificates_name_keys: bool,
     pub(crate) failures: Failures,
     pub(crate) last_use: LastUse,
     /// The identities of the listeners that speak TLS.
@@ -114,6 +116,7 @@ impl App {
             exposures: Vec::new(),
             proxies: config.behind_proxy.clone(),
             trusted_header: TrustedHeader::of(config),
+            certificates_name_keys: config.tls_client_keys,
             failures: Failures::default(),
             last_use: LastUse::default(),
             identities: Vec::new(),

@@ -77,7 +77,7 @@ impl AuditedOperations {
         let operation = self.0.get(route)?.get(request.method())?;
         let key = pass.key();
         let record = ChangeRecord {
-            way: if pass.is_by_header() { Way::Header } else { way_of(request.extensions()) },
+            way: pass.way().unwrap_or_else(|| way_of(request.extensions())),
             key: key.map(|key| key.id.clone()),
             by: key.map(|key| key.name.clone()),
             address: request.extensions().get().map(|ClientAddress(address)| address.to_string()),

@@ -202,6 +202,8 @@ pub struct Config {
     pub tls_key: String,
     /// The file of the authorities of clients; empty to serve clients without a certificate too.
     pub tls_client_ca: String,
+    /// Whether the name of a client's certificate is that of its key, if it sends none.
+    pub tls_client_keys: bool,
     /// The store's address.
     pub engine_url: String,
     /// How long it waits at its start for a store that can't be reached.

@@ -5,11 +5,12 @@
 //! store has no key, everything is allowed, as on a laptop; from the first key on, everything is refused that no key
 //! grants, on loopback too.
 //!
-//! A person whom a trusted proxy signed in has the key of their name ([`named`]). A key of the request's own, in `Authorization`, wins
-//! over the proxy's word, and that over a session.
+//! A person whom a trusted proxy signed in has the key of their name, and so has a client with a certificate where certificates name keys
+//! ([`named`]). A key of the request's own, in `Authorization`, wins over the proxy's word, that over a certificate, and that over a session.
 //!
 //! A long poll or a stream that is under way ends when its key does, so a revocation holds within a second everywhere.
-//! Clients of the fronts that have ports of their own ([`crate::Listeners`]) can't send a key and are not asked for one.
+//! Clients of the fronts that have ports of their own ([`crate::Listeners`]) can't send a key. They are asked for one only where their
+//! certificates name keys.
 //!
 //! Start reading at [`Doors::check`].
 
@@ -29,6 +30,7 @@ use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
     access::{AccessKey, Digest},
+    audit_log::Way,
     queue::Config,
     time::Timestamp,
 };
@@ -41,7 +43,7 @@ pub(crate) mod sessions;
 use self::sessions::OfPage;
 pub(crate) use self::{
     reach::Reach,
-    requirements::{Requirement, Requirements, SCHEME, is_page, methods, requirement},
+    requirements::{OfBoards, Requirement, Requirements, SCHEME, is_page, methods, requirement},
 };
 use crate::{
     app::App,
@@ -53,10 +55,20 @@ use crate::{
 /// The doors of one listener.
 #[derive(Debug)]
 pub(crate) struct Doors {
-    /// `None` where clients can't send a key.
-    requirements: Option<Requirements>,
+    needs: Needs,
     /// Whether no client is served while the store has no key.
     needs_keys: bool,
+}
+
+/// What the requests of a listener need.
+#[derive(Debug)]
+enum Needs {
+    /// Nothing: its clients can't send a key.
+    Nothing,
+    /// What their operations do.
+    Operations(Requirements),
+    /// What looks at boards and changes of them do.
+    Boards(OfBoards),
 }
 
 /// Marks a request to a listener that serves no client while the store has no key.
@@ -83,7 +95,7 @@ pub(crate) struct Signer(pub(crate) Arc<AccessKey>);
 pub(crate) struct AccessRequest<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
-    /// Whom a trusted proxy signed in.
+    /// Whom a trusted proxy signed in, or whom a certificate names.
     pub(crate) identity: Option<&'a Identity>,
     /// Whether a session signs it in: a request of a page, or one that another manager passed on.
     pub(crate) takes_sessions: bool,
@@ -102,7 +114,7 @@ pub(crate) struct Signed {
 enum Proof {
     /// It, or its session, was begun with this secret.
     Secret(Digest),
-    /// A trusted proxy names a person as the key is named.
+    /// A trusted proxy names a person as the key is named, or a certificate a client.
     Name(Identity),
 }
 
@@ -116,12 +128,13 @@ pub(crate) struct Unsigned {
 impl Doors {
     /// Those of a listener whose operations need this. With `needs_keys` it serves no client while the store has no key.
     pub(crate) const fn of(requirements: Requirements, needs_keys: bool) -> Self {
-        Self { requirements: Some(requirements), needs_keys }
+        Self { needs: Needs::Operations(requirements), needs_keys }
     }
 
-    /// Those of a listener whose clients can't send a key.
-    pub(crate) const fn open() -> Self {
-        Self { requirements: None, needs_keys: false }
+    /// Those of a front on a port of its own, whose clients have keys only if certificates name them.
+    pub(crate) fn of_front(asks_for_keys: bool) -> Self {
+        let needs = if asks_for_keys { Needs::Boards(OfBoards::new()) } else { Needs::Nothing };
+        Self { needs, needs_keys: false }
     }
 
     /// Whether no client is served while the store has no key.
@@ -131,9 +144,10 @@ impl Doors {
 
     /// Lets a request through to its route, or refuses it.
     pub(crate) async fn check(&self, app: &App, request: AccessRequest<'_>, route: Option<&str>) -> Result<Admission> {
-        let requirement = match &self.requirements {
-            None => &Requirement::Open,
-            Some(requirements) => requirements.of_request(request.method, route),
+        let requirement = match &self.needs {
+            Needs::Nothing => &Requirement::Open,
+            Needs::Operations(requirements) => requirements.of_request(request.method, route),
+            Needs::Boards(requirements) => requirements.of_request(request.method),
         };
         if requirement == &Requirement::Open {
             return Ok(Admission::Free);
@@ -163,9 +177,15 @@ impl Admission {
         }
     }
 
-    /// Whether a trusted proxy named its client.
-    pub(crate) const fn is_by_header(&self) -> bool {
-        matches!(self, Self::Key(Signed { proof: Proof::Name(_), .. }))
+    /// By which way its client came, where that is by a name and not by a key.
+    pub(crate) const fn way(&self) -> Option<Way> {
+        match self {
+            Self::Key(Signed { proof: Proof::Name(identity), .. }) if identity.is_of_certificate() => {
+                Some(Way::Certificate)
+            }
+            Self::Key(Signed { proof: Proof::Name(_), .. }) => Some(Way::Header),
+            Self::Free | Self::NoKeys(_) | Self::Key(_) => None,
+        }
     }
 
     /// The key that signed its client in, for a handler.
@@ -203,7 +223,7 @@ impl Admission {
     }
 
     /// Returns when the same request would be refused.
-    async fn end(&self, live: &LiveConfig) {
+    pub(crate) async fn end(&self, live: &LiveConfig) {
         let mut changes = live.key_changes();
         while let Some(left) = self.valid_for(live, SystemTime::now().into()) {
             let passed = async {
@@ -251,7 +271,7 @@ impl Signed {
         let now = SystemTime::now().into();
         if let Some(identity) = request.identity.filter(|_| !config.keys.is_empty()) {
             let key = named::find(config, identity, now)?;
-            named::check_origin(request.method, request.headers, request.takes_sessions)?;
+            named::check_origin(identity, request.method, request.headers, request.takes_sessions)?;
             return Self::for_request(key, Proof::Name(identity.clone()), requirement).map(Some);
         }
         match Self::in_with(config, request.headers, requirement) {
@@ -305,7 +325,7 @@ pub(crate) enum Visitor {
 }
 
 impl Visitor {
-    /// The one who sent these headers, or whom a trusted proxy names.
+    /// The one who sent these headers, or whom a trusted proxy or a certificate names.
     pub(crate) async fn of(
         app: &App,
         headers: &HeaderMap,

@@ -5,6 +5,8 @@
 mod forms;
 mod known_parameters;
 mod live_pages;
+#[cfg(feature = "boards")]
+pub(crate) mod masstasker;
 mod middleware;
 pub(crate) mod router;
 mod swagger_ui;

@@ -51,7 +51,7 @@ pub use dead_letters::holding::DUTY as DEAD_LETTERS_DUTY;
 pub use listening::listeners::{ListenError, Listeners};
 pub use snapshots::known_tasks::unchecked_parts;
 
-use crate::{app::App, listening::server::Routes};
+use crate::{app::App, doors::Doors, listening::server::Routes};
 
 /// How often the workers are read again: what they can run is known within this time.
 const KNOWN_TASKS_REFRESH: Duration = Duration::from_millis(800);
@@ -150,7 +150,8 @@ async fn serve_taskstore(listener: Option<Listener>, app: &Arc<App>, config: &Co
     let address = listener.endpoint().unwrap_or(Endpoint::Tcp(config.listen));
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
     let guard = listening::guard::Guard::new(config, &address);
-    let routes = Routes::plain(front::router::taskstore(app, guard, config.taskstore_unit));
+    let doors = Doors::of_front(config.taskstore_door(address).asks_for_keys);
+    let routes = Routes::plain(front::router::taskstore(app, guard, doors, config.taskstore_unit));
     listening::server::serve(listener, routes, config, &app.memory, shutdown).await;
 }
 
@@ -158,6 +159,8 @@ async fn serve_taskstore(listener: Option<Listener>, app: &Arc<App>, config: &Co
 #[cfg(feature = "boards")]
 async fn serve_masstasker(listener: Option<Listener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
     let Some(listener) = listener else { return };
+    let asks_for_keys = listener.endpoint().is_ok_and(|address| config.masstasker_door(address).asks_for_keys);
+    let gate = asks_for_keys.then(|| Arc::new(front::masstasker::MassTaskerGate::of(app)));
     let settings = masstasker::Settings {
         max_message_bytes: config.masstasker_max_message_bytes,
         bootstrap_group: Some(config.bootstrap_task_group.clone()).filter(|group| !group.is_empty()),
@@ -168,6 +171,7 @@ async fn serve_masstasker(listener: Option<Listener>, app: &Arc<App>, config: &C
         memory: Arc::clone(&app.memory),
         drain_timeout: config.drain_timeout,
         clients: config.behind_proxy.clone(),
+        gate: gate.map(|gate| gate as Arc<dyn masstasker::gate::Gate>),
         ..masstasker::Settings::default()
     };
     masstasker::serve(settings, Arc::clone(&app.boards), listener, shutdown.clone()).await;

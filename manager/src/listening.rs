@@ -6,5 +6,6 @@ pub(crate) mod client_address;
 pub(crate) mod guard;
 pub(crate) mod identity;
 pub(crate) mod listeners;
+pub(crate) mod passed_on;
 pub(crate) mod server;
 pub(crate) mod version;

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -28,7 +29,12 @@ use jobbers_process::{
 };
 use tonic::{Code, Status, body::Body, codegen::Service as _, service::Routes};
 
-use super::{fields::Fields, settings::Settings, undelivered::Undelivered};
+use super::{
+    fields::Fields,
+    gate::{BoardAccess, Gate, GateRefusal, GatedCall},
+    settings::Settings,
+    undelivered::Undelivered,
+};
 
 /// How often a connection is asked whether its client is still there, so that a call which waits for a machine that has
 /// vanished ends.
@@ -66,22 +72,61 @@ pub(super) async fn serve(listener: Listener, routes: Routes, settings: &Setting
         drain_timeout: settings.drain_timeout,
         clients: settings.clients.clone(),
     };
-    let memory = Arc::clone(&settings.memory);
-    server::serve(listener, &policy, &settings.memory, shutdown, move |stream, _, state| {
+    let (memory, gate) = (Arc::clone(&settings.memory), settings.gate.clone());
+    server::serve(listener, &policy, &settings.memory, shutdown, move |stream, peer, state| {
         let (routes, memory) = (routes.clone(), Arc::clone(&memory));
-        let service = service_fn(move |request| answer(routes.clone(), request, memory.share(), Arc::clone(&state)));
+        let client = GatedClient { gate: gate.clone(), peer, state };
+        let service = service_fn(move |request| answer(routes.clone(), request, memory.share(), client.clone()));
         builder.serve_connection(stream, service)
     })
     .await;
 }
 
+/// The client of a connection, and what lets its calls in.
+#[derive(Debug, Clone)]
+struct GatedClient {
+    gate: Option<Arc<dyn Gate>>,
+    peer: Option<SocketAddr>,
+    state: Arc<ConnectionState>,
+}
+
+impl GatedClient {
+    /// The answer of a call that is let in, for as long as it may go on.
+    async fn call(&self, mut routes: Routes, request: Request<Message>) -> Result<Response<Body>, Infallible> {
+        let access = BoardAccess::of(request.uri().path());
+        let (Some(gate), Some(access)) = (&self.gate, access) else { return routes.call(request).await };
+        let address = self.peer.map(|peer| peer.ip().to_canonical());
+        let call = GatedCall { connection: &self.state, address, headers: request.headers(), access };
+        let ended = match gate.let_in(call).await {
+            Ok(ended) => ended,
+            Err(refusal) => return Ok(Status::from(refusal).into_http()),
+        };
+        tokio::select! {
+            biased;
+            answer = routes.call(request) => answer,
+            () = ended => Ok(Status::unauthenticated("the key was revoked or has expired during the call").into_http()),
+        }
+    }
+}
+
+impl From<GateRefusal> for Status {
+    fn from(refusal: GateRefusal) -> Self {
+        match refusal {
+            GateRefusal::Unauthenticated(why) => Self::unauthenticated(why),
+            GateRefusal::Forbidden(why) => Self::permission_denied(why),
+            GateRefusal::Undecided(why) => Self::unavailable(why),
+        }
+    }
+}
+
 /// Answers one call, or reports that its deadline is over. The call's future ends with its deadline, and with its caller.
 async fn answer(
-    mut routes: Routes,
+    routes: Routes,
     request: Request<Incoming>,
     share: MemoryShare,
-    state: Arc<ConnectionState>,
+    client: GatedClient,
 ) -> Result<Response<Body>, Infallible> {
+    let state = Arc::clone(&client.state);
     let (busy, _) = Arc::clone(&state).begin();
     let deadline = request.headers().get("grpc-timeout").and_then(deadline);
     let own = share.own();
@@ -90,7 +135,7 @@ async fn answer(
         false => overloaded().into_http(),
         true => {
             let fields = Fields::of(request.uri().path());
-            let call = routes.call(request.map(|body| Message { body, share: Arc::clone(&share), fields }));
+            let call = client.call(routes, request.map(|body| Message { body, share: Arc::clone(&share), fields }));
             match deadline {
                 None => call.await?,
                 Some(deadline) => match tokio::time::timeout(deadline, call).await {

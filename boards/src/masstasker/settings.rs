@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use jobbers_common::limits::MAX_BOARD_COMMIT_BYTES;
 use jobbers_process::server::{memory::ClientMemory, networks::Networks};
 
+use super::gate::Gate;
+
 /// The largest message by default: 4 MiB, as in the original.
 pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The largest message that can be set: a commit takes no more.
@@ -35,6 +37,8 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// The networks whose clients are served; none for all.
     pub clients: Networks,
+    /// Lets calls in; `None` lets all in.
+    pub gate: Option<Arc<dyn Gate>>,
 }
 
 impl Default for Settings {
@@ -51,6 +55,7 @@ impl Default for Settings {
             memory: ClientMemory::new(256 * 1024 * 1024),
             drain_timeout: Duration::from_secs(10),
             clients: Networks::NONE,
+            gate: None,
         }
     }
 }

@@ -61,6 +61,10 @@ pub struct TlsArgs {
     #[arg(long, env = "MANAGER_TLS_CLIENT_CA", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_client_ca: Option<String>,
+    /// Take the name of a client's certificate for that of its access key, if it sends none
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tls_client_keys: bool,
 }
 
 /// Which clients are served, where they are on other machines.
@@ -174,13 +178,19 @@ impl Config {
     }
 
     /// That of TaskStore's clients.
-    pub(crate) const fn taskstore_door(&self, address: Endpoint) -> Door {
-        Door { address, flag: "--taskstore-listen", speaks_tls: self.speaks_tls(), asks_for_keys: false }
+    pub(crate) fn taskstore_door(&self, address: Endpoint) -> Door {
+        self.front_door(address, "--taskstore-listen", self.speaks_tls())
     }
 
     /// That of MassTasker's clients.
-    pub(crate) const fn masstasker_door(&self, address: Endpoint) -> Door {
-        Door { address, flag: "--masstasker-listen", speaks_tls: self.masstasker_tls, asks_for_keys: false }
+    pub(crate) fn masstasker_door(&self, address: Endpoint) -> Door {
+        self.front_door(address, "--masstasker-listen", self.masstasker_tls)
+    }
+
+    /// The clients of a front can't send a key, and have one only by their certificate.
+    fn front_door(&self, address: Endpoint, flag: &'static str, speaks_tls: bool) -> Door {
+        let speaks_tls = speaks_tls && address.socket_file().is_none();
+        Door { address, flag, speaks_tls, asks_for_keys: speaks_tls && self.tls_client_keys }
     }
 
     const fn speaks_tls(&self) -> bool {
@@ -258,6 +268,9 @@ impl Config {
             [true, true, true] | [false, false, _] => {}
             _ => return Err("tls_cert and tls_key belong together, and tls_client_ca needs both".to_owned()),
         }
+        if self.tls_client_keys && !self.knows_clients() {
+            return Err("tls_client_keys needs tls_client_ca: the authorities whose certificates name keys".to_owned());
+        }
         if self.masstasker_tls && !self.speaks_tls() {
             return Err("masstasker_tls needs tls_cert and tls_key".to_owned());
         }
@@ -331,6 +344,13 @@ mod tests {
             config.tls_client_ca = "ca.pem".to_owned();
         });
         assert_eq!(grounds(&known), [Some(Ground::Certificates), Some(Ground::Certificates), None]);
+        let named = Config { tls_client_keys: true, masstasker_tls: true, ..known };
+        let asked = |address: &str| {
+            let address: Endpoint = address.parse().unwrap();
+            [named.taskstore_door(address.clone()), named.masstasker_door(address)].map(|door| door.asks_for_keys)
+        };
+        assert_eq!((asked("0.0.0.0:1"), asked("127.0.0.1:1"), asked("unix:/x")), ([true; 2], [true; 2], [false; 2]));
+        assert!(!Config { masstasker_tls: false, ..named.clone() }.masstasker_door(address.clone()).asks_for_keys);
         let behind = with(|config| config.behind_proxy = ["10.0.0.0/8".parse().unwrap()].into_iter().collect());
         assert_eq!(grounds(&behind), [Some(Ground::Proxies); 3]);
         for (config, flag) in [
@@ -366,6 +386,17 @@ mod tests {
             let refused = of(name, networks).check_listening().unwrap_err();
             assert!(refused.contains(words), "{refused}");
         }
+    }
+
+    #[test]
+    fn certificates_name_keys_only_where_they_are_asked_for() {
+        let refused = with(|config| config.tls_client_keys = true).check_listening().unwrap_err();
+        assert!(refused.contains("tls_client_keys needs tls_client_ca"), "{refused}");
+        let known = with(|config| {
+            tls(config);
+            (config.tls_client_ca, config.tls_client_keys) = ("ca.pem".to_owned(), true);
+        });
+        assert_eq!(known.check_listening(), Ok(()));
     }
 
     #[test]

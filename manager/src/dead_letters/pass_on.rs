@@ -1,8 +1,9 @@
 //! Passes a request on to the manager that keeps the archive, and brings its answer back.
 //!
-//! The request goes with its caller's own key or session, or with the name that a trusted proxy gave its caller. The caller was let in here, and is let in again there: both managers read the
-//! same keys from one store. So no manager acts with rights that its caller lacks, and the store holds no secret of managers,
-//! with which a process that reads it could act. The keeper's address comes from the store, read just before.
+//! The request goes with its caller's own key or session, or with the name that a trusted proxy or a certificate gave its caller. The
+//! caller was let in here, and is let in again there: both managers read the same keys from one store. So no manager acts with rights
+//! that its caller lacks, and the store holds no secret of managers, with which a process that reads it could act. The keeper's address
+//! comes from the store, read just before.
 //!
 //! A request is passed on once. A manager that gets one and does not keep the archive refuses it, so no two managers that
 //! each take the other for the keeper send it round.
@@ -23,10 +24,9 @@ use super::view::unavailable;
 use crate::listening::{
     client_address::{ClientAddress, FORWARDED_FOR},
     identity::Identity,
+    passed_on::PASSED_ON,
 };
 
-/// Marks a request that a manager passed on.
-pub(crate) const PASSED_ON: HeaderName = HeaderName::from_static("jobbers-passed-on");
 /// Who asks, in words of HTTP.
 const AGENT: &str = concat!("jobbers-manager/", env!("CARGO_PKG_VERSION"));
 

@@ -47,6 +47,15 @@ impl Reach {
         }
     }
 
+    /// Refuses what a front with a listener of its own does with the tasks of its board.
+    ///
+    /// # Errors
+    /// [`Code::OutOfReach`].
+    #[cfg(feature = "boards")]
+    pub(crate) fn check_board(&self) -> Result<()> {
+        Err(self.refused("and boards can't be restricted"))
+    }
+
     /// Checks the tasks of a submission, after routing, and the tasks that it names.
     ///
     /// # Errors

@@ -30,9 +30,16 @@ pub(crate) struct Requirements {
     page: Requirement,
     /// What no operation allows, only an administrator may do.
     other: Requirement,
-    /// Clients of TaskStore look at tasks of boards and change them.
-    boards: Requirement,
+    /// For clients of TaskStore.
+    boards: OfBoards,
     open: Requirement,
+}
+
+/// What the clients of fronts need, who look at tasks of boards and change them.
+#[derive(Debug)]
+pub(crate) struct OfBoards {
+    look: Requirement,
+    change: Requirement,
 }
 
 /// How the paths of TaskStore's clients begin.
@@ -62,8 +69,7 @@ impl Requirements {
         }
         let page = Requirement::Scopes(Scope::all().filter(|scope| AccessRole::Viewer.has(*scope)).collect());
         let other = Requirement::Scopes(Scope::all().collect());
-        let boards = Requirement::Scopes([Scope::BoardsRead, Scope::BoardsControl].into());
-        Ok(Self { operations, page, other, boards, open: Requirement::Open })
+        Ok(Self { operations, page, other, boards: OfBoards::new(), open: Requirement::Open })
     }
 
     /// What a request needs: by default, everything.
@@ -76,7 +82,7 @@ impl Requirements {
         let of = |route: &str| self.operations.get(route).and_then(|operations| operations.get(method));
         match of(route) {
             Some(requirement) => requirement,
-            None if route.starts_with(TASKSTORE) => &self.boards,
+            None if route.starts_with(TASKSTORE) => self.boards.of_request(method),
             None if is_read && DOCUMENTATION.contains(&route) => &self.open,
             // A task may be called as an operation is.
             None if is_read && route.starts_with("/tasks/") => of("/tasks/{id}").unwrap_or(&self.page),
@@ -84,6 +90,18 @@ impl Requirements {
             None if is_read => &self.page,
             None => &self.other,
         }
+    }
+}
+
+impl OfBoards {
+    pub(crate) fn new() -> Self {
+        let look = Requirement::Scopes([Scope::BoardsRead].into());
+        Self { look, change: Requirement::Scopes([Scope::BoardsRead, Scope::BoardsControl].into()) }
+    }
+
+    /// What a request needs: a change is answered with tasks too.
+    pub(crate) fn of_request(&self, method: &Method) -> &Requirement {
+        if method.is_safe() { &self.look } else { &self.change }
     }
 }
 

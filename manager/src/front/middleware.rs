@@ -173,6 +173,9 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     if let Some(trusted) = &middleware.app.trusted_header {
         trusted.take_off(&mut request);
     }
+    if middleware.app.certificates_name_keys {
+        Identity::note_certificate(&mut request);
+    }
     let client = client_of(&request, &middleware.app);
     if let Some(client) = client {
         request.extensions_mut().insert(client);

@@ -53,11 +53,11 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
 }
 
 /// What TaskStore's clients find at the root of a port of their own.
-pub(crate) fn taskstore(app: &Arc<App>, guard: Guard, unit: Unit) -> Router {
+pub(crate) fn taskstore(app: &Arc<App>, guard: Guard, doors: Doors, unit: Unit) -> Router {
     let middleware = Middleware {
         app: Arc::clone(app),
         guard,
-        doors: Doors::open(),
+        doors,
         known: KnownParameters::default(),
         audited: AuditedOperations::default(),
     };

@@ -19,10 +19,10 @@ use crate::{
     dead_letters::{
         finding::{NotHere, held_up_to_date},
         holding::DeadLetters,
-        pass_on,
         view::unavailable,
     },
     handlers::extract::WholeRequest,
+    listening::passed_on::PASSED_ON,
 };
 
 /// How the paths of the operations on dead letters begin: a manager that does not keep the archive passes them on.
@@ -42,7 +42,7 @@ const RESUBMIT: &str = "/tasks/{id}/resubmit";
 /// Whether another manager passed a request on, as one does only for dead letters. A page of another site can't send the header.
 pub(crate) fn is_passed_on(headers: &HeaderMap, route: Option<&MatchedPath>) -> bool {
     let of_letters = |route: &MatchedPath| need_archive(route.as_str()) || route.as_str() == RESUBMIT;
-    headers.contains_key(pass_on::PASSED_ON) && route.is_some_and(of_letters)
+    headers.contains_key(PASSED_ON) && route.is_some_and(of_letters)
 }
 
 /// The archive, for a handler of an operation on dead letters.
@@ -78,7 +78,7 @@ impl NotHere {
     pub(crate) async fn answer(self, letters: &DeadLetters, request: WholeRequest) -> Response {
         match self {
             Self::Nowhere(problem) => problem.into_response(),
-            Self::At(_) if request.parts.headers.contains_key(pass_on::PASSED_ON) => unavailable(
+            Self::At(_) if request.parts.headers.contains_key(PASSED_ON) => unavailable(
                 "another manager passed this request on, and the archive has just changed hands; send it again",
             )
             .into_response(),

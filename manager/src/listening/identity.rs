@@ -1,19 +1,27 @@
-//! Whom a proxy signed in: it names the person in the header that `trusted_header` names.
+//! Who a client is, besides its key: whom a proxy signed in, or whom the client's certificate names.
 //!
-//! The header counts on connections from the proxies' networks alone, by the address of the connection; `X-Forwarded-For` does
-//! not count. It is taken off every request, from elsewhere too, so no code behind this reads what a client wrote.
+//! A proxy names the person in the header that `trusted_header` names. The header counts on connections from the proxies' networks
+//! alone, by the address of the connection; `X-Forwarded-For` does not count. It is taken off every request, from elsewhere too, so no
+//! code behind this reads what a client wrote.
 //!
-//! A key of the request's own, in `Authorization`, wins: then the header is not looked at.
+//! With `tls_client_keys`, the name of the certificate that a client showed in its handshake counts where no proxy names a person. A
+//! request that another manager passed on comes over that manager's connection: its client is the one that the manager names, which
+//! counts by the manager's own certificate.
+//!
+//! A key of the request's own, in `Authorization`, wins: then none of it is looked at.
 
 use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::Request,
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
 };
-use jobbers_process::server::networks::Networks;
+use jobbers_process::server::{networks::Networks, tls::CertificateName};
 
-use super::server::Caller;
+use super::{
+    passed_on::{CERTIFICATE_NAME, PASSED_ON},
+    server::Caller,
+};
 use crate::config::Config;
 
 /// Longest name of a person, in bytes.
@@ -26,11 +34,22 @@ pub(crate) struct TrustedHeader {
     from: Networks,
 }
 
-/// Whom a trusted proxy names, in the extensions of a request.
+/// Who a client is, in the extensions of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
-    header: HeaderName,
-    person: Result<Arc<str>, &'static str>,
+    source: Source,
+    name: Result<Arc<str>, &'static str>,
+}
+
+/// By what a client is named.
+#[derive(Debug, Clone)]
+enum Source {
+    /// A trusted proxy, in this header.
+    Header(HeaderName),
+    /// Its certificate.
+    Certificate,
+    /// Its certificate, as the manager says that passed the request on and has a certificate of this name.
+    PassedOn(CertificateName),
 }
 
 impl TrustedHeader {
@@ -54,41 +73,111 @@ impl TrustedHeader {
     }
 
     fn read(&self, request: &Request, peer: IpAddr) -> Option<Identity> {
-        let mut values = request.headers().get_all(&self.name).iter();
-        let first = values.next().filter(|_| self.from.contain(peer))?;
-        let person = match values.next() {
-            None => read_person(first),
-            Some(_) => Err("is there twice"),
-        };
-        Some(Identity { header: self.name.clone(), person })
+        let name = name_in(request.headers(), &self.name).filter(|_| self.from.contain(peer))?;
+        Some(Identity { source: Source::Header(self.name.clone()), name })
     }
 }
 
 impl Identity {
-    /// The name of the person.
+    /// Puts whom a client's certificate names into the extensions of its request, unless it has a key or a proxy names a person.
     ///
-    /// # Errors
-    /// Which header names none, and what is wrong with it.
-    pub(crate) fn person(&self) -> Result<&str, String> {
-        self.person.as_deref().map_err(|why| format!("the header {} {why}", self.header))
+    /// What a page asks of the API keeps the extension of the page's request.
+    pub(crate) fn note_certificate(request: &mut Request) {
+        let has_key = request.headers().contains_key(header::AUTHORIZATION);
+        if has_key || request.extensions().get::<Self>().is_some() {
+            return;
+        }
+        let caller = request.extensions().get::<Caller>();
+        let shown = caller.and_then(|caller| caller.connection.certificate_name()).cloned();
+        if let Some(identity) = shown.and_then(|shown| Self::over(shown, request.headers())) {
+            request.extensions_mut().insert(identity);
+        }
     }
 
-    /// The header again, for a manager that the request is passed on to.
+    /// That of a request over a connection whose client showed a certificate of this name.
+    pub(crate) fn over(shown: CertificateName, headers: &HeaderMap) -> Option<Self> {
+        if headers.contains_key(PASSED_ON) {
+            // Without a name its client has a session, or is named by a proxy: the manager's own name is not the client's.
+            let name = name_in(headers, &CERTIFICATE_NAME)?;
+            return Some(Self { source: Source::PassedOn(shown), name });
+        }
+        let name = shown.and_then(|name| check(&name).map(|()| name));
+        Some(Self { source: Source::Certificate, name })
+    }
+
+    /// The name of the client.
+    ///
+    /// # Errors
+    /// What names none, what is wrong with it, and what to do.
+    pub(crate) fn name(&self) -> Result<&str, String> {
+        self.name.as_deref().map_err(|why| match &self.source {
+            Source::Header(header) => format!(
+                "the header {header} {why}; the proxy in front of this manager sets it once, to the name of the person whom it \
+                 signed in"
+            ),
+            Source::Certificate | Source::PassedOn(_) => format!(
+                "the name of your certificate {why}; its first DNS name is the name of your key, or its common name if it has \
+                 none. Otherwise send a key"
+            ),
+        })
+    }
+
+    /// The beginning of a sentence about a client of this name.
+    pub(crate) fn introduce(&self, name: &str) -> String {
+        match &self.source {
+            Source::Header(_) => format!("your proxy signed you in as {name:?}"),
+            Source::Certificate | Source::PassedOn(_) => format!("your certificate is that of {name:?}"),
+        }
+    }
+
+    /// Whether a certificate names the client, and no proxy.
+    pub(crate) const fn is_of_certificate(&self) -> bool {
+        !matches!(self.source, Source::Header(_))
+    }
+
+    /// The name of the certificate of the manager that passed the request on and names its client.
+    pub(crate) const fn passed_on_by(&self) -> Option<&CertificateName> {
+        match &self.source {
+            Source::PassedOn(manager) => Some(manager),
+            Source::Header(_) | Source::Certificate => None,
+        }
+    }
+
+    /// The header for a manager that the request is passed on to.
     pub(crate) fn header(&self) -> Option<(HeaderName, HeaderValue)> {
-        let value = HeaderValue::from_bytes(self.person.as_deref().ok()?.as_bytes()).ok()?;
-        Some((self.header.clone(), value))
+        let value = HeaderValue::from_bytes(self.name.as_deref().ok()?.as_bytes()).ok()?;
+        let header = match &self.source {
+            Source::Header(header) => header.clone(),
+            Source::Certificate | Source::PassedOn(_) => CERTIFICATE_NAME,
+        };
+        Some((header, value))
     }
 }
 
-fn read_person(value: &HeaderValue) -> Result<Arc<str>, &'static str> {
-    if value.is_empty() {
+/// The name in a header, if it is there.
+fn name_in(headers: &HeaderMap, header: &HeaderName) -> Option<Result<Arc<str>, &'static str>> {
+    let mut values = headers.get_all(header).iter();
+    let first = values.next()?;
+    Some(match values.next() {
+        None => read(first),
+        Some(_) => Err("is there twice"),
+    })
+}
+
+fn read(value: &HeaderValue) -> Result<Arc<str>, &'static str> {
+    let text = str::from_utf8(value.as_bytes()).map_err(|_| "is not UTF-8")?;
+    check(text).map(|()| text.into())
+}
+
+/// Whether a text may be a name.
+fn check(text: &str) -> Result<(), &'static str> {
+    if text.is_empty() {
         return Err("is empty");
     }
-    if value.len() > MAX_BYTES {
+    if text.len() > MAX_BYTES {
         return Err("has over 256 bytes");
     }
-    let text = str::from_utf8(value.as_bytes()).map_err(|_| "is not UTF-8")?;
-    if text.chars().any(char::is_control) { Err("has control characters") } else { Ok(text.into()) }
+    if text.chars().any(char::is_control) { Err("has control characters") } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -108,7 +197,7 @@ mod tests {
             request.headers_mut().append(name.clone(), HeaderValue::from_bytes(value).unwrap());
         }
         let identity = trusted.read(&request, peer.parse().unwrap())?;
-        Some(identity.person().map(str::to_owned))
+        Some(identity.name().map(str::to_owned))
     }
 
     #[test]
@@ -130,7 +219,8 @@ mod tests {
             (&["a\u{85}b".as_bytes()], "has control characters"),
             (&[b"a\xff"], "is not UTF-8"),
         ] {
-            assert_eq!(read(values, "::1"), Some(Err(format!("the header remote-user {why}"))));
+            let refused = read(values, "::1").unwrap().unwrap_err();
+            assert!(refused.starts_with(&format!("the header remote-user {why}; ")), "{refused}");
         }
     }
 
@@ -143,5 +233,34 @@ mod tests {
         request.headers_mut().append(name.clone(), HeaderValue::from_static("bob"));
         trusted.take_off(&mut request);
         assert!(request.extensions().get::<Identity>().is_none() && !request.headers().contains_key(&name));
+    }
+
+    #[test]
+    fn a_certificate_names_its_client_and_a_manager_names_the_client_of_what_it_passes_on() {
+        let over = |shown: &CertificateName, sent: &[(&str, &str)]| {
+            let of = |(name, value): &(&str, &str)| {
+                (HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::try_from(*value).unwrap())
+            };
+            Identity::over(shown.clone(), &sent.iter().map(of).collect())
+        };
+        let (shown, named) = (Ok("ci".into()), ("jobbers-certificate-name", "ada"));
+        let client = over(&shown, &[]).unwrap();
+        assert_eq!((client.name(), client.passed_on_by()), (Ok("ci"), None));
+        assert_eq!(client.header().unwrap(), (CERTIFICATE_NAME, HeaderValue::from_static("ci")));
+        assert_eq!(over(&shown, &[named]).unwrap().name(), Ok("ci"), "only a manager names another client");
+        assert!(over(&shown, &[("jobbers-passed-on", "1")]).is_none(), "the client is not the manager");
+        let passed_on = over(&shown, &[("jobbers-passed-on", "1"), named]).unwrap();
+        assert_eq!((passed_on.name(), passed_on.passed_on_by()), (Ok("ada"), Some(&shown)));
+        let twice = over(&shown, &[("jobbers-passed-on", "1"), named, named]).unwrap();
+        assert!(twice.name().unwrap_err().contains("is there twice"));
+        for (shown, why) in [
+            (Err("is missing"), "is missing"),
+            (Ok("".into()), "is empty"),
+            (Ok("x".repeat(257).into()), "has over 256 bytes"),
+            (Ok("a\0b".into()), "has control characters"),
+        ] {
+            let refused = over(&shown, &[]).unwrap().name().map(str::to_owned).unwrap_err();
+            assert!(refused.starts_with(&format!("the name of your certificate {why}; ")), "{refused}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     io,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
@@ -28,6 +28,7 @@ use super::{
     head_scan::HeadScan,
     memory::ClientMemory,
     policy::{Policy, Protocol},
+    tls::CertificateName,
     transport::Transport,
 };
 
@@ -98,6 +99,8 @@ pub struct ConnectionState {
     close: CancellationToken,
     /// What answers that have not been written yet contain.
     undelivered: Mutex<Vec<Box<dyn Delivery>>>,
+    /// That of its client, if it showed a certificate.
+    certificate_name: OnceLock<CertificateName>,
 }
 
 impl Connections {
@@ -141,6 +144,7 @@ impl Connections {
             framing: AtomicU8::default(),
             close: CancellationToken::new(),
             undelivered: Mutex::default(),
+            certificate_name: OnceLock::new(),
         });
         state.enter_first();
         self.states.lock().push(Arc::clone(&state));
@@ -247,6 +251,18 @@ impl ConnectionState {
     fn slow_for(&self, now: u64) -> Option<u64> {
         let is_held = self.held.load(Ordering::Relaxed) > 0;
         is_held.then(|| now.saturating_sub(self.moved.load(Ordering::Relaxed)))
+    }
+
+    /// Notes the name of its client's certificate, after the handshake.
+    #[cfg(feature = "tls")]
+    pub(super) fn name_client(&self, name: CertificateName) {
+        self.certificate_name.get_or_init(|| name);
+    }
+
+    /// The name of its client's certificate; `None` for a client that showed none.
+    #[must_use]
+    pub fn certificate_name(&self) -> Option<&CertificateName> {
+        self.certificate_name.get()
     }
 
     /// What its client speaks.

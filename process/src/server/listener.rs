@@ -115,7 +115,7 @@ impl Opening {
         };
         state.begin_handshake();
         let shaken = tokio::select! {
-            shaken = tls.accept(stream) => shaken,
+            shaken = tls.accept(stream, state) => shaken,
             () = state.closed() => return None,
             () = drain.cancelled() => return None,
         };

@@ -1,12 +1,14 @@
 //! The identity of a listener that speaks TLS: its certificate and key, read from files. A program without the feature `tls`
 //! has none.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
 #[cfg(not(feature = "tls"))]
 mod absent;
+#[cfg(feature = "tls")]
+mod certificate_name;
 #[cfg(feature = "tls")]
 mod identity;
 
@@ -14,6 +16,9 @@ mod identity;
 pub use self::absent::Tls;
 #[cfg(feature = "tls")]
 pub use self::identity::Tls;
+
+/// The name of a client's certificate, or why it has none.
+pub type CertificateName = Result<Arc<str>, &'static str>;
 
 /// The files of an identity, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]

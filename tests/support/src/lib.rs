@@ -23,6 +23,7 @@ pub mod shims;
 pub mod small_disk;
 pub mod tls_client;
 pub mod tls_front;
+pub mod tls_tunnel;
 mod unprivileged;
 pub mod wait;
 

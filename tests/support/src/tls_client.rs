@@ -35,22 +35,8 @@ impl TlsClient<'_> {
     /// # Panics
     /// When the files of the authorities can't be used.
     pub async fn connect(self, address: SocketAddr, protocol: &[u8]) -> io::Result<TlsStream<TcpStream>> {
-        let certificate = |path| CertificateDer::from_pem_file(path).expect("a certificate");
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate(self.trusts.file("ca.pem"))).expect("an authority");
-        let builder = ClientConfig::builder().with_root_certificates(roots);
-        let mut config = match self.is_of {
-            None => builder.with_no_client_auth(),
-            Some(authority) => {
-                let key = PrivateKeyDer::from_pem_file(authority.file("client.key")).expect("its key");
-                let chain = vec![certificate(authority.file("client.pem"))];
-                builder.with_client_auth_cert(chain, key).expect("the key is the certificate's")
-            }
-        };
-        config.alpn_protocols = vec![protocol.to_vec()];
-        let stream = TcpStream::connect(address).await?;
-        let name = ServerName::try_from("localhost").expect("a legal name");
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+        let config = config(self.trusts, self.is_of.map(|authority| (authority, "client")), protocol);
+        shake_hands(Arc::new(config), TcpStream::connect(address).await?).await
     }
 
     /// The whole answer to `GET path`. A server that refuses the client's certificate does so after the handshake.
@@ -61,6 +47,31 @@ impl TlsClient<'_> {
         let mut stream = self.connect(address, b"http/1.1").await?;
         ask(&mut stream, path).await
     }
+}
+
+/// What a client offers that trusts servers of an authority, shows the certificate of an authority in `FILE.pem`, and speaks a protocol
+/// of ALPN.
+pub(crate) fn config(trusts: &Authority, shows: Option<(&Authority, &str)>, protocol: &[u8]) -> ClientConfig {
+    let certificate = |path| CertificateDer::from_pem_file(path).expect("a certificate");
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate(trusts.file("ca.pem"))).expect("an authority");
+    let builder = ClientConfig::builder().with_root_certificates(roots);
+    let mut config = match shows {
+        None => builder.with_no_client_auth(),
+        Some((authority, file)) => {
+            let key = PrivateKeyDer::from_pem_file(authority.file(&format!("{file}.key"))).expect("its key");
+            let chain = vec![certificate(authority.file(&format!("{file}.pem")))];
+            builder.with_client_auth_cert(chain, key).expect("the key is the certificate's")
+        }
+    };
+    config.alpn_protocols = vec![protocol.to_vec()];
+    config
+}
+
+/// The connection to `localhost` after the handshake.
+pub(crate) async fn shake_hands(config: Arc<ClientConfig>, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from("localhost").expect("a legal name");
+    TlsConnector::from(config).connect(name, stream).await
 }
 
 /// The whole answer to `GET path` without TLS.

@@ -1,6 +1,7 @@
 //! Keys, TLS, codecs and sensitive tasks: who may call, and what others see.
 
 mod captures;
+mod certificates;
 mod encrypted;
 pub(crate) mod keys;
 mod sensitive;

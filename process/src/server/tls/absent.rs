@@ -5,7 +5,7 @@ use std::{convert::Infallible, io, sync::Arc};
 use tokio::net::TcpStream;
 
 use super::{
-    super::{Protocol, transport::Transport},
+    super::{Protocol, connections::ConnectionState, transport::Transport},
     TlsError, TlsFiles, Validity,
 };
 
@@ -32,7 +32,7 @@ impl Tls {
         match self.0 {}
     }
 
-    pub(in super::super) async fn accept(&self, _: TcpStream) -> io::Result<Transport> {
+    pub(in super::super) async fn accept(&self, _: TcpStream, _: &ConnectionState) -> io::Result<Transport> {
         match self.0 {}
     }
 

@@ -27,8 +27,9 @@ use tokio_rustls::TlsAcceptor;
 use x509_cert::{Certificate, der::Decode, time::Time};
 
 use super::{
-    super::{Protocol, transport::Transport},
+    super::{Protocol, connections::ConnectionState, transport::Transport},
     TlsError, TlsFiles, Validity,
+    certificate_name::name_of,
 };
 
 /// How often the files are compared with what was read.
@@ -86,8 +87,13 @@ impl Tls {
         self.files.client_authorities.is_some()
     }
 
-    /// The handshake with a client. A client that does not speak TLS is answered with a sentence.
-    pub(in super::super) async fn accept(&self, mut stream: TcpStream) -> io::Result<Transport> {
+    /// The handshake with a client, whose state gets the name of its certificate. A client that does not speak TLS is answered
+    /// with a sentence.
+    pub(in super::super) async fn accept(
+        &self,
+        mut stream: TcpStream,
+        state: &ConnectionState,
+    ) -> io::Result<Transport> {
         let mut first = [0];
         if stream.peek(&mut first).await? > 0 && first != [HANDSHAKE] {
             if self.protocol == Protocol::Http1 {
@@ -98,6 +104,9 @@ impl Tls {
         }
         let server = Arc::clone(&self.identity.read().server);
         let stream = TlsAcceptor::from(server).accept(stream).await?;
+        if let Some(certificate) = stream.get_ref().1.peer_certificates().and_then(<[_]>::first) {
+            state.name_client(name_of(certificate));
+        }
         Ok(Transport::Tls(Box::new(stream)))
     }
 

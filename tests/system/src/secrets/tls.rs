@@ -39,7 +39,7 @@ pub(crate) async fn secure_manager(
     (program, address_in(&http), address_in(&grpc))
 }
 
-fn address_in(line: &str) -> SocketAddr {
+pub(crate) fn address_in(line: &str) -> SocketAddr {
     let (_, address) = line.rsplit_once("address=").unwrap();
     address.split_whitespace().next().unwrap().parse().unwrap()
 }
