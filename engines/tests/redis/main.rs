@@ -10,7 +10,10 @@ use jobbers_common::{
 };
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_law::conformance::{self, Fixture};
-use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+use jobbers_test_support::{
+    redis_server::{RedisOptions, RedisServer},
+    redis_user,
+};
 
 #[path = "../shared/announcements.rs"]
 mod announcements;
@@ -44,10 +47,22 @@ mod waiting;
 /// The point in time the tests' clocks start at.
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
 
+/// A store of its own, for the user that the guide to Redis describes.
 async fn open() -> Fixture {
-    let server = RedisServer::start(RedisOptions::default());
-    let f = open_at(&server.url()).await;
-    Fixture { guard: Box::new(server), ..f }
+    let server = RedisServer::start(redis_user::options(RedisOptions::default()));
+    let f = open_at(&redis_user::login(&server.url())).await;
+    Fixture { guard: Box::new(OfUser(server)), ..f }
+}
+
+/// A server whose user was refused nothing by the end of a test.
+struct OfUser(RedisServer);
+
+impl Drop for OfUser {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            redis_user::assert_nothing_was_refused(&self.0);
+        }
+    }
 }
 
 /// The store at an address, by the fixture's clock.

@@ -19,6 +19,7 @@ pub mod prometheus;
 pub mod recording_proxy;
 pub mod redis_fleet;
 pub mod redis_server;
+pub mod redis_user;
 pub mod shims;
 pub mod small_disk;
 pub mod tls_client;

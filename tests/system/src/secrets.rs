@@ -4,6 +4,7 @@ mod captures;
 mod certificates;
 mod encrypted;
 pub(crate) mod keys;
+mod redis_user;
 mod sensitive;
 mod socket_files;
 pub(crate) mod tls;
