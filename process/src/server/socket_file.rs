@@ -1,13 +1,15 @@
 //! A socket in the file system that is listened on. Who may connect, the permissions of the file say.
 //!
 //! A file that a process left behind when it was killed is replaced: no process answers there. A socket that is listened on is refused,
-//! and so is any other kind of file, which is never removed. The file goes when the listener does.
+//! and so is any other kind of file, which is never removed. The file goes when the listener does. Of processes that start at once, one
+//! listens: each holds a lock on the folder while it looks, replaces and begins to listen, or another would remove its new file.
 
 use std::{
-    fs,
+    fs::{self, File, TryLockError},
     io::{self, ErrorKind},
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
@@ -16,6 +18,9 @@ use crate::listen::SocketFile;
 
 /// Most connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
+/// How long another process may hold the lock, which takes it a moment, and how often it is asked for.
+const LOCKED_WITHIN: Duration = Duration::from_secs(10);
+const LOCK_TRIED_EVERY: Duration = Duration::from_millis(20);
 
 /// A socket in the file system.
 #[derive(Debug)]
@@ -39,6 +44,7 @@ impl SocketFileListener {
     /// # Errors
     /// Those of the system; with a sentence if another process listens there, or if a file is there that is no socket.
     pub async fn bind(file: SocketFile) -> io::Result<Self> {
+        let _locked = lock_folder_of(file.path()).await?;
         remove_abandoned(file.path()).await?;
         let socket = UnixSocket::new_stream()?;
         socket.bind(file.path())?;
@@ -64,6 +70,28 @@ impl Drop for OwnFile {
             && let Err(error) = fs::remove_file(&self.path)
         {
             tracing::warn!(path = %self.path.display(), %error, "the file of a socket can't be removed");
+        }
+    }
+}
+
+/// Keeps other processes from the folder of a path while they look for a place to listen; no file is left of it. Ends when dropped.
+async fn lock_folder_of(path: &Path) -> io::Result<File> {
+    let folder = File::open(path.parent().unwrap_or(Path::new("/")))?;
+    let began = Instant::now();
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(folder),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCKED_WITHIN => {
+                tokio::time::sleep(LOCK_TRIED_EVERY).await;
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(ErrorKind::AddrInUse, "another process holds a lock on the folder"));
+            }
+            // A file system without locks is used without.
+            Err(TryLockError::Error(error)) => {
+                tracing::debug!(path = %path.display(), %error, "the folder can't be locked");
+                return Ok(folder);
+            }
         }
     }
 }
@@ -96,8 +124,23 @@ fn inode_of(path: &Path) -> io::Result<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::pin,
+        sync::Arc,
+        task::{Context, Waker},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        sync::Barrier,
+        task::JoinSet,
+    };
+
     use super::*;
     use crate::listen::Endpoint;
+
+    const ROUNDS: usize = 10;
+    const STARTERS: usize = 8;
 
     fn file(path: &Path, mode: &str) -> SocketFile {
         let endpoint: Endpoint = format!("unix:{}{mode}", path.display()).parse().unwrap();
@@ -139,6 +182,50 @@ mod tests {
         assert!(UnixStream::connect(&path).await.is_ok(), "the file is the other's");
         drop(other);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_replaced_while_another_process_begins_to_listen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("front.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let (abandoned, locked) = (inode_of(&path).unwrap(), File::open(folder.path()).unwrap());
+        locked.lock().unwrap();
+        let mut begun = pin!(SocketFileListener::bind(file(&path, "")));
+        for _ in 0..3 {
+            assert!(begun.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert_eq!(inode_of(&path).unwrap(), abandoned);
+        }
+        drop(locked);
+        begun.await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn one_of_many_that_start_at_once_replaces_an_abandoned_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("front.sock");
+        for round in 0..ROUNDS {
+            drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+            let (barrier, mut starters) = (Arc::new(Barrier::new(STARTERS)), JoinSet::new());
+            for _ in 0..STARTERS {
+                let (barrier, file) = (Arc::clone(&barrier), file(&path, ""));
+                starters.spawn(async move {
+                    barrier.wait().await;
+                    SocketFileListener::bind(file).await
+                });
+            }
+            let (mut served, refused): (Vec<_>, Vec<_>) =
+                starters.join_all().await.into_iter().partition(Result::is_ok);
+            assert_eq!((served.len(), refused.len()), (1, STARTERS - 1), "round {round}");
+            assert!(refused.iter().all(|it| it.as_ref().unwrap_err().kind() == ErrorKind::AddrInUse), "{refused:?}");
+            let listener = served.remove(0).unwrap();
+            UnixStream::connect(&path).await.unwrap().write_all(b"x").await.unwrap();
+            // The others have connected before, to see whether a process listens.
+            while listener.accept().await.unwrap().read(&mut [0]).await.unwrap() == 0 {}
+            drop(listener);
+            assert!(!path.exists(), "round {round}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
     }
 
     #[tokio::test]

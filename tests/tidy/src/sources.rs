@@ -27,6 +27,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("engines/src/redis/server/tls.rs", "reads the authorities that the address of a Redis names"),
     ("process/src/config/layers.rs", "reads the configuration at the start, before a store is opened"),
     ("process/src/server/tls/identity.rs", "reads the certificates that the configuration names"),
+    ("process/src/server/socket_file.rs", "opens the folder of a socket, to lock it"),
     ("process/src/client_key.rs", "reads the file of an access key that the environment or a flag names"),
     ("cli/src/profile.rs", "reads the profiles of a user, under their own fixed name"),
     ("api/src/client/tls_files.rs", "reads the certificates that a manager's address names"),

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use jobbers_api::client::http_client;
 use jobbers_boards::masstasker::proto::{DebugRequest, Task, UpdateRequest, mass_tasker_client::MassTaskerClient};
 use jobbers_test_support::program::Program;
@@ -95,6 +96,21 @@ async fn clients_that_can_send_no_key_are_served_over_a_file_with_its_mode(kind:
     assert!(refused.said().contains("no socket, and it stays"), "{}", refused.said());
     assert_eq!(fs::read(&taskstore).unwrap(), b"mine");
     println!("{}", stack.examined().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_managers_that_start_at_once_gets_an_abandoned_socket() {
+    let stack = Stack::on(Kind::Sqlite).await;
+    let mut killed = start(&stack, &[]);
+    serving(&killed).await;
+    killed.kill().await;
+    let mut managers: Vec<Program> = (0..4).map(|_| start(&stack, &[])).collect();
+    let ends: FuturesUnordered<_> = managers.iter_mut().map(Program::exit).collect();
+    let refused = timeout(PATIENCE, ends.take(3).collect::<Vec<_>>()).await.expect("all but one are refused");
+    assert!(refused.iter().all(|end| end.code() == Some(69)), "{refused:?}");
+    let [masstasker, taskstore] = sockets(&stack);
+    assert_eq!(count_by_masstasker(&masstasker, "a").await, 1);
+    add_by_taskstore(&taskstore).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
