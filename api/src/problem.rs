@@ -99,7 +99,7 @@ codes! {
     IdentityUnknown = "identity_unknown", FORBIDDEN, "The name has no key";
     /// The key does not have the scope that the operation needs; the detail names it. Use another key.
     ScopeMissing = "scope_missing", FORBIDDEN, "The key may not do this";
-    /// The key is restricted to queues or tasks, and this is not among them, or can't be restricted; the detail says which. Use
+    /// The key is restricted to queues, tasks or boards, and this is not among them, or can't be restricted; the detail says which. Use
     /// another key.
     OutOfReach = "out_of_reach", FORBIDDEN, "The key does not reach this";
     /// No such path. The paths are listed at /openapi.json.

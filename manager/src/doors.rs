@@ -67,8 +67,8 @@ enum Needs {
     Nothing,
     /// What their operations do.
     Operations(Requirements),
-    /// What looks at boards and changes of them do.
-    Boards(OfBoards),
+    /// What looks at a board and changes of it do.
+    Board(OfBoards, &'static str),
 }
 
 /// Marks a request to a listener that serves no client while the store has no key.
@@ -132,9 +132,17 @@ impl Doors {
     }
 
     /// Those of a front on a port of its own, whose clients have keys only if certificates name them.
-    pub(crate) fn of_front(asks_for_keys: bool) -> Self {
-        let needs = if asks_for_keys { Needs::Boards(OfBoards::new()) } else { Needs::Nothing };
+    pub(crate) fn of_front(board: &'static str, asks_for_keys: bool) -> Self {
+        let needs = if asks_for_keys { Needs::Board(OfBoards::new(), board) } else { Needs::Nothing };
         Self { needs, needs_keys: false }
+    }
+
+    /// The board that all requests are about.
+    pub(crate) const fn board(&self) -> Option<&'static str> {
+        match self.needs {
+            Needs::Board(_, board) => Some(board),
+            Needs::Nothing | Needs::Operations(_) => None,
+        }
     }
 
     /// Whether no client is served while the store has no key.
@@ -147,7 +155,7 @@ impl Doors {
         let requirement = match &self.needs {
             Needs::Nothing => &Requirement::Open,
             Needs::Operations(requirements) => requirements.of_request(request.method, route),
-            Needs::Boards(requirements) => requirements.of_request(request.method),
+            Needs::Board(requirements, _) => requirements.of_request(request.method),
         };
         if requirement == &Requirement::Open {
             return Ok(Admission::Free);
@@ -297,7 +305,8 @@ impl Signed {
 
     fn valid_for(&self, config: &Config, now: Timestamp) -> Option<Duration> {
         let key = config.keys.get(&self.key.id)?;
-        if (&key.queues, &key.tasks) != (&self.key.queues, &self.key.tasks) {
+        let AccessKey { queues, tasks, boards, .. } = &*self.key;
+        if (&key.queues, &key.tasks, &key.boards) != (queues, tasks, boards) {
             return None;
         }
         let secret = match &self.proof {
@@ -430,6 +439,7 @@ mod tests {
             scopes: vec![],
             queues: vec![],
             tasks: vec![],
+            boards: vec![],
             secrets: vec![StoredSecret { digest: text.digest(), created_at: at, expires_at: None }],
             created_at: at,
             created_by: "tests".to_owned(),

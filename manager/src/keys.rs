@@ -46,7 +46,7 @@ pub fn issued(request: NewKeyRequest, by: &str, now: Timestamp) -> (KeyText, Acc
 /// The key with this text.
 #[must_use]
 pub fn issued_with(text: KeyText, request: NewKeyRequest, by: &str, now: Timestamp) -> (KeyText, AccessKey) {
-    let NewKeyRequest { name, role, scopes, queues, tasks, expires_in } = request;
+    let NewKeyRequest { name, role, scopes, queues, tasks, boards, expires_in } = request;
     let key = AccessKey {
         id: text.id().clone(),
         name,
@@ -54,6 +54,7 @@ pub fn issued_with(text: KeyText, request: NewKeyRequest, by: &str, now: Timesta
         scopes,
         queues,
         tasks,
+        boards,
         secrets: vec![StoredSecret { digest: text.digest(), created_at: now, expires_at: None }],
         created_at: now,
         created_by: by.to_owned(),

@@ -19,6 +19,7 @@ use std::{
 use futures_util::future::BoxFuture;
 #[cfg(feature = "boards")]
 use jobbers_boards::masstasker;
+use jobbers_boards::taskstore;
 use jobbers_common::engine::Engine;
 use jobbers_process::{listen::Endpoint, server::Listener, shutdown::Shutdown, telemetry::SCOPE};
 use tokio::task::JoinSet;
@@ -150,7 +151,7 @@ async fn serve_taskstore(listener: Option<Listener>, app: &Arc<App>, config: &Co
     let address = listener.endpoint().unwrap_or(Endpoint::Tcp(config.listen));
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
     let guard = listening::guard::Guard::new(config, &address);
-    let doors = Doors::of_front(config.taskstore_door(address).asks_for_keys);
+    let doors = Doors::of_front(taskstore::BOARD, config.taskstore_door(address).asks_for_keys);
     let routes = Routes::plain(front::router::taskstore(app, guard, doors, config.taskstore_unit));
     listening::server::serve(listener, routes, config, &app.memory, shutdown).await;
 }

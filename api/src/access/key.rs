@@ -36,6 +36,10 @@ pub struct NewKeyRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tasks: Vec<Pattern>,
+    /// The boards that it is restricted to, in the same way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub boards: Vec<Pattern>,
     /// For how long it is valid. Default: until it is revoked.
     #[serde(default, with = "duration::text::option", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DurationDoc>)]
@@ -89,6 +93,10 @@ pub struct KeyView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub tasks: Vec<Pattern>,
+    /// The boards that it is restricted to; absent for no restriction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub boards: Vec<Pattern>,
     /// How many of its secrets sign clients in: more than one while a rotation goes on.
     pub valid_secrets: usize,
     /// When it was created.
@@ -141,6 +149,7 @@ impl KeyView {
             scopes: key.scopes.clone(),
             queues: key.queues.clone(),
             tasks: key.tasks.clone(),
+            boards: key.boards.clone(),
             valid_secrets: key.valid_secrets(now).count(),
             created_at: Rfc3339(key.created_at),
             created_by: key.created_by.clone(),

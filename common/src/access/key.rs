@@ -43,6 +43,9 @@ pub struct AccessKey {
     /// The names of tasks that it is restricted to; none for no restriction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Pattern>,
+    /// The boards that it is restricted to; none for no restriction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boards: Vec<Pattern>,
     /// Its secrets, the newest first. Without one it signs no client in.
     #[serde(default)]
     pub secrets: Vec<StoredSecret>,
@@ -85,10 +88,22 @@ impl AccessKey {
         role.is_some_and(|role| role.has(scope)) || self.scopes.iter().any(|name| name == scope.as_str())
     }
 
-    /// Whether it is restricted to queues or to tasks.
+    /// Whether it is restricted to queues, to tasks or to boards. Then it reaches nothing else.
     #[must_use]
     pub const fn is_restricted(&self) -> bool {
+        self.reaches_some_tasks() || !self.boards.is_empty()
+    }
+
+    /// Whether it is restricted and reaches some tasks.
+    #[must_use]
+    pub const fn reaches_some_tasks(&self) -> bool {
         !self.queues.is_empty() || !self.tasks.is_empty()
+    }
+
+    /// Whether it reaches a board.
+    #[must_use]
+    pub fn reaches_board(&self, board: &str) -> bool {
+        !self.is_restricted() || Self::is_among(&self.boards, board)
     }
 
     /// Whether it reaches tasks of a queue, as far as its restriction to queues goes.
@@ -148,9 +163,9 @@ impl AccessKey {
         if self.role.is_none() && self.scopes.is_empty() {
             return Err("a key has a role or scopes".to_owned());
         }
-        if self.queues.len() > MAX_PATTERNS || self.tasks.len() > MAX_PATTERNS {
+        if [&self.queues, &self.tasks, &self.boards].iter().any(|patterns| patterns.len() > MAX_PATTERNS) {
             return Err(format!(
-                "a key is restricted by at most {MAX_PATTERNS} patterns of queues, and as many of tasks"
+                "a key is restricted by at most {MAX_PATTERNS} patterns of queues, and as many of tasks and of boards"
             ));
         }
         if self.secrets.len() > MAX_SECRETS {
@@ -209,6 +224,7 @@ mod tests {
             scopes: vec!["queues:read".to_owned()],
             queues: vec![],
             tasks: vec![],
+            boards: vec![],
             secrets: vec![StoredSecret { digest: Digest([7; 32]), created_at: at, expires_at: None }],
             created_at: at,
             created_by: "tests".to_owned(),
@@ -241,6 +257,19 @@ mod tests {
         }
         let stored = serde_json::to_string(&restricted).unwrap();
         assert_eq!(serde_json::from_str::<AccessKey>(&stored).unwrap(), restricted);
+    }
+
+    #[test]
+    fn a_restricted_key_reaches_the_boards_that_it_names_and_no_others() {
+        let patterns = |text: &str| vec![text.parse().unwrap()];
+        assert!(key().reaches_board("masstasker"));
+        let of_boards = AccessKey { boards: patterns("mass*"), ..key() };
+        assert!(of_boards.is_restricted() && !of_boards.reaches_some_tasks());
+        assert!(of_boards.reaches_board("masstasker") && !of_boards.reaches_board("taskstore"));
+        let of_queues = AccessKey { queues: patterns("mail"), ..key() };
+        assert!(!of_queues.reaches_board("masstasker") && of_queues.reaches_some_tasks());
+        let many = AccessKey { boards: vec!["x".parse().unwrap(); MAX_PATTERNS + 1], ..key() };
+        assert!(many.validate().unwrap_err().contains("of boards"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ fn key(id: &str) -> AccessKey {
         scopes: vec!["tasks:submit".to_owned()],
         queues: vec![],
         tasks: vec![],
+        boards: vec![],
         secrets: vec![StoredSecret { digest: Digest([0xa5; 32]), created_at: at, expires_at: None }],
         created_at: at,
         created_by: "tests".to_owned(),

@@ -1,4 +1,4 @@
-//! What a restricted key reaches: tasks of some queues, and of some names.
+//! What a restricted key reaches: tasks of some queues, and of some names, and some boards.
 //!
 //! What the path and the query tell is checked here, before a handler; what only the body tells, in the handlers of
 //! submissions and leases. A task out of reach is answered as one that does not exist. An operation that is not listed in
@@ -8,6 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use axum::http::{Method, Uri};
 use jobbers_api::problem::{Code, Problem, Result};
+use jobbers_boards::taskstore;
 use jobbers_common::{
     access::AccessKey,
     engine::Engine,
@@ -15,6 +16,10 @@ use jobbers_common::{
     task::NewTask,
 };
 use percent_encoding::percent_decode_str;
+
+/// How the routes of one board begin, and those of TaskStore's clients.
+const OF_A_BOARD: &str = "/boards/{board}/";
+const OF_TASKSTORE: &str = "/taskstore";
 
 /// The reach of a restricted key, in the extensions of its requests.
 #[derive(Debug, Clone)]
@@ -31,6 +36,15 @@ impl Reach {
     /// # Errors
     /// [`Code::OutOfReach`]; [`Code::UnknownTask`] for a task out of reach.
     pub(crate) async fn check_route(&self, engine: &dyn Engine, method: &Method, uri: &Uri, route: &str) -> Result<()> {
+        if route.starts_with(OF_A_BOARD) {
+            return self.check_board(parameter(uri, route, "{board}").as_deref().unwrap_or_default());
+        }
+        if route.starts_with(OF_TASKSTORE) {
+            return self.check_board(taskstore::BOARD);
+        }
+        if !self.0.reaches_some_tasks() {
+            return Err(self.refused("and this is about other things"));
+        }
         let method = if method == Method::HEAD { "GET" } else { method.as_str() };
         match (method, route) {
             ("GET", "/tasks/{id}" | "/tasks/{id}/events")
@@ -47,13 +61,15 @@ impl Reach {
         }
     }
 
-    /// Refuses what a front with a listener of its own does with the tasks of its board.
+    /// Checks a board.
     ///
     /// # Errors
     /// [`Code::OutOfReach`].
-    #[cfg(feature = "boards")]
-    pub(crate) fn check_board(&self) -> Result<()> {
-        Err(self.refused("and boards can't be restricted"))
+    pub(crate) fn check_board(&self, board: &str) -> Result<()> {
+        match self.0.reaches_board(board) {
+            true => Ok(()),
+            false => Err(self.refused(&format!("and board {board} is not among them"))),
+        }
     }
 
     /// Checks the tasks of a submission, after routing, and the tasks that it names.
@@ -172,12 +188,13 @@ impl Reach {
     }
 
     fn refused(&self, why: &str) -> Problem {
-        let AccessKey { id, name, queues, tasks, .. } = &*self.0;
+        let AccessKey { id, name, queues, tasks, boards, .. } = &*self.0;
         let list = |what: &str, patterns: &[jobbers_common::access::Pattern]| {
             let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
             (!patterns.is_empty()).then(|| format!("{what} {}", patterns.join(", ")))
         };
-        let to: Vec<String> = [list("queues", queues), list("tasks", tasks)].into_iter().flatten().collect();
+        let to = [list("queues", queues), list("tasks", tasks), list("boards", boards)];
+        let to: Vec<String> = to.into_iter().flatten().collect();
         let detail = format!("key {id} ({name}) is restricted to {}, {why}", to.join(" and "));
         Problem::new(Code::OutOfReach, detail)
     }

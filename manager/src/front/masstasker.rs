@@ -5,7 +5,10 @@ use std::sync::Arc;
 use axum::http::{Method, header};
 use futures_util::future::BoxFuture;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_boards::masstasker::gate::{BoardAccess, Gate, GateRefusal, GatedCall};
+use jobbers_boards::masstasker::{
+    BOARD,
+    gate::{BoardAccess, Gate, GateRefusal, GatedCall},
+};
 
 use crate::{
     app::App,
@@ -23,7 +26,7 @@ pub(crate) struct MassTaskerGate {
 impl MassTaskerGate {
     /// Lets clients in by their keys.
     pub(crate) fn of(app: &Arc<App>) -> Self {
-        Self { app: Arc::clone(app), doors: Doors::of_front(true) }
+        Self { app: Arc::clone(app), doors: Doors::of_front(BOARD, true) }
     }
 
     async fn check(&self, GatedCall { connection, address, headers, access }: GatedCall<'_>) -> Result<Admission> {
@@ -38,7 +41,7 @@ impl MassTaskerGate {
         let admission = self.doors.check(&self.app, request, None).await;
         let client = address.map(ClientAddress);
         let admission = admission.map_err(|problem| self.app.failures.answer(problem, client, &self.app.meters))?;
-        admission.reach().map_or(Ok(()), |reach| reach.check_board())?;
+        admission.reach().map_or(Ok(()), |reach| reach.check_board(BOARD))?;
         Ok(admission)
     }
 }

@@ -87,11 +87,15 @@ impl Middleware {
         let pass = pass.map_err(|problem| self.app.failures.answer(problem, client, &self.app.meters))?;
         if let Some(route) = route {
             self.known.check(method, route.as_str(), uri)?;
-            if let Some(reach) = pass.reach() {
-                Box::pin(reach.check_route(&*self.app.engine, method, uri, route.as_str())).await?;
-            }
         }
         if let Some(reach) = pass.reach() {
+            match (self.doors.board(), route) {
+                (Some(board), _) => reach.check_board(board)?,
+                (None, Some(route)) => {
+                    Box::pin(reach.check_route(&*self.app.engine, method, uri, route.as_str())).await?;
+                }
+                (None, None) => {}
+            }
             request.extensions_mut().insert(reach);
         }
         if let Some(signer) = pass.signer() {

@@ -84,7 +84,7 @@ fn standing(key: &KeyView) -> Markup {
 fn grants(key: &KeyView) -> Markup {
     html! {
         (key.role.iter().chain(&key.scopes).map(|name| line(name)).collect::<Vec<_>>().join(", "))
-        @for (what, patterns) in [("queues", &key.queues), ("tasks", &key.tasks)] {
+        @for (what, patterns) in [("queues", &key.queues), ("tasks", &key.tasks), ("boards", &key.boards)] {
             @if !patterns.is_empty() {
                 "; " (what) " " (patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
             }
@@ -105,6 +105,7 @@ fn create() -> Markup {
             } }
             label { "Only queues" input name="queues" placeholder="mail, team-a.*"; }
             label { "Only tasks" input name="tasks" placeholder="any"; }
+            label { "Only boards" input name="boards" placeholder="any"; }
             label { "Expires in" input name="expires_in" placeholder="never, or 90d"; }
         }
         (button("create", "Create", false))
@@ -121,6 +122,8 @@ pub(crate) struct NewKey {
     #[serde(default)]
     tasks: String,
     #[serde(default)]
+    boards: String,
+    #[serde(default)]
     expires_in: String,
 }
 
@@ -136,6 +139,7 @@ pub(crate) async fn issue(screen: Screen, Form(new): Form<NewKey>) -> Answered {
         scopes: Vec::new(),
         queues: patterns(&new.queues)?,
         tasks: patterns(&new.tasks)?,
+        boards: patterns(&new.boards)?,
         expires_in,
     };
     let issued: IssuedKeyView = screen.api.call_with(Method::POST, "/keys", &request).await?;

@@ -69,6 +69,9 @@ struct Create {
     /// Restrict it to tasks of this name, or of names that begin so: mail.*; may be repeated
     #[arg(long = "task", value_name = "PATTERN")]
     tasks: Vec<Pattern>,
+    /// Restrict it to this board, such as masstasker or taskstore; may be repeated
+    #[arg(long = "board", value_name = "PATTERN")]
+    boards: Vec<Pattern>,
     /// Let it expire after this time, such as 90d
     #[arg(long, value_parser = duration::parse, value_name = "DURATION")]
     expires: Option<Duration>,
@@ -159,6 +162,7 @@ async fn new_key(args: &Create) -> Result<(), Failure> {
         scopes: args.scopes.clone(),
         queues: args.queues.clone(),
         tasks: args.tasks.clone(),
+        boards: args.boards.clone(),
         expires_in: args.expires,
     };
     let issued = backend.create(request, &args.by).await?;

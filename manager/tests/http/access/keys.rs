@@ -28,6 +28,7 @@ pub(crate) async fn create(engine: &dyn Engine, role: Option<AccessRole>, scopes
         scopes: scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         queues: vec![],
         tasks: vec![],
+        boards: vec![],
         secrets: vec![StoredSecret { digest: text.digest(), created_at: at, expires_at: None }],
         created_at: at,
         created_by: "tests".to_owned(),

@@ -57,7 +57,7 @@ impl Site {
     async fn on(kind: Kind) -> Self {
         let site = Self { stack: Stack::on(kind).await, authority: Authority::new() };
         let common = |name| Names { common: Some(name), dns: &[] };
-        for name in ["ops", "viewer", "mailer", "brief", "nobody", "manager"] {
+        for name in ["ops", "viewer", "mailer", "mapper", "brief", "nobody", "manager"] {
             site.authority.vouch_for_client(name, common(name), VALID);
         }
         let ci = Names { common: Some("ops"), dns: &["ci.example.org", "b.example.org"] };
@@ -212,9 +212,13 @@ async fn a_front_asks_for_the_key_of_a_certificate(kind: Kind) {
     let (manager, http, grpc) = site.manager("127.0.0.1:0", &["--taskstore-listen", "127.0.0.1:0"]).await;
     let taskstore = address_in(&manager.line("TaskStore's clients are answered").await);
     let ops = site.key("ops", "operator").await;
+    keys(&site.stack, &["create", "mapper", "--role", "operator", "--board", "masstasker"]).await;
     keys(&site.stack, &["create", "mailer", "--role", "operator", "--queue", "mail"]).await;
     site.key("viewer", "viewer").await;
     site.followed(http, "viewer").await;
+    for path in ["/boards", "/boards/taskstore/groups", "/tasks?queue=mail", "/queues/mail", "/workers"] {
+        assert_refused(&site.get(http, "mapper", path).await, 403, "out_of_reach", "restricted to boards masstasker");
+    }
 
     let taskstore = async |client: &str| {
         let tunnel = TlsTunnel::start(taskstore, &site.authority, client, b"http/1.1").await;
@@ -228,6 +232,7 @@ async fn a_front_asks_for_the_key_of_a_certificate(kind: Kind) {
         ("ops", Code::Ok, Code::Ok, [200, 200]),
         ("viewer", Code::Ok, Code::PermissionDenied, [200, 403]),
         ("mailer", Code::PermissionDenied, Code::PermissionDenied, [403, 403]),
+        ("mapper", Code::Ok, Code::Ok, [403, 403]),
         ("nobody", Code::PermissionDenied, Code::PermissionDenied, [403, 403]),
         ("nameless", Code::Unauthenticated, Code::Unauthenticated, [401, 401]),
     ] {
@@ -239,6 +244,7 @@ async fn a_front_asks_for_the_key_of_a_certificate(kind: Kind) {
         assert_eq!(taskstore(client).await, statuses, "{client}");
     }
 
+    assert_eq!(site.get(http, "mapper", "/boards/masstasker/groups").await.0, StatusCode::OK);
     let (_tunnel, mut caller) = masstasker(&site, grpc, "ops").await;
     let waiting = tokio::spawn(async move {
         caller.query(QueryRequest { group: "work".to_owned(), wait: true, ..QueryRequest::default() }).await

@@ -21,7 +21,7 @@ fn state(key: &KeyView) -> Cell {
 /// Its role and scopes, and to what they are restricted.
 fn grants(key: &KeyView) -> String {
     let mut grants = key.role.iter().chain(&key.scopes).map(String::as_str).collect::<Vec<_>>().join(", ");
-    for (what, patterns) in [("queues", &key.queues), ("tasks", &key.tasks)] {
+    for (what, patterns) in [("queues", &key.queues), ("tasks", &key.tasks), ("boards", &key.boards)] {
         if !patterns.is_empty() {
             let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
             grants.push_str(&format!("; {what} {}", patterns.join(", ")));
