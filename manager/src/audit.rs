@@ -73,7 +73,7 @@ impl AuditedOperations {
         route: Option<&str>,
         (pass, request_id): (&Admission, &str),
     ) -> Option<AskedChange> {
-        let route = route?;
+        let route = route.filter(|_| !request.method().is_safe())?;
         let operation = self.0.get(route)?.get(request.method())?;
         let key = pass.key();
         let record = ChangeRecord {

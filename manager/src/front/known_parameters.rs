@@ -41,10 +41,10 @@ impl KnownParameters {
     /// Refuses a request with a query parameter that its operation lacks, before its body is read; `path` is the
     /// route's. The handler of `GET /tasks/cancel`, which the description does not contain, checks its own.
     pub(crate) fn check(&self, method: &Method, path: &str, uri: &Uri) -> Result<()> {
+        let Some(query) = uri.query() else { return Ok(()) };
         // A HEAD is answered as the GET is.
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        let known = self.0.get(path).and_then(|operations| operations.get(method));
-        let (Some(known), Some(query)) = (known, uri.query()) else { return Ok(()) };
+        let Some(known) = self.0.get(path).and_then(|operations| operations.get(method)) else { return Ok(()) };
         let pairs: Vec<(String, String)> = serde_html_form::from_str(query)
             .map_err(|error| Problem::new(Code::InvalidParameter, format!("the query: {error}")))?;
         match pairs.iter().find(|(name, _)| !known.contains(name)) {

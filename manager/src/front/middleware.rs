@@ -160,8 +160,9 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     };
     let given = headers.get(REQUEST_ID).filter(is_legal).cloned();
     given.unwrap_or_else(|| {
-        let made = format!("{:016x}", rand::random::<u64>());
-        HeaderValue::try_from(made).unwrap_or(HeaderValue::from_static("-"))
+        let random = rand::random::<u64>();
+        let made: [u8; 16] = std::array::from_fn(|place| b"0123456789abcdef"[(random >> (4 * place)) as usize % 16]);
+        HeaderValue::from_bytes(&made).unwrap_or(HeaderValue::from_static("-"))
     })
 }
 
@@ -169,8 +170,6 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut request: Request, next: Next) -> Response {
     let counting = Counting::begin(&mut request);
     let id = request_id(request.headers());
-    // What is asked on behalf of this request has its name.
-    request.headers_mut().insert(REQUEST_ID, id.clone());
     if middleware.doors.need_keys() {
         request.extensions_mut().insert(KeysNeeded);
     }
@@ -190,7 +189,15 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
     let answer = pin!(async {
         tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
-        if route.as_ref().is_some_and(|route| is_page(route.as_str())) {
+        let (is_of_page, may_be_passed_on) = route.as_ref().map_or((false, false), |route| {
+            let route = route.as_str();
+            (is_page(route), archive::may_be_passed_on(route))
+        });
+        if is_of_page || may_be_passed_on {
+            // What is asked on behalf of this request has its name.
+            request.headers_mut().insert(REQUEST_ID, id.clone());
+        }
+        if is_of_page {
             // What the page asks of the API is signed in by its caller's session.
             request.extensions_mut().insert(OfPage);
             Box::pin(named::give_form_token(&middleware.app, &mut request)).await;
@@ -223,7 +230,7 @@ pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, mut reques
         response.headers_mut().insert(REQUEST_ID, id);
         response
     });
-    answer.instrument(span).await
+    if span.is_disabled() { answer.await } else { answer.instrument(span).await }
 }
 
 /// The address of a request's client, if it has one. One of a test comes without a connection.

@@ -41,8 +41,12 @@ const RESUBMIT: &str = "/tasks/{id}/resubmit";
 
 /// Whether another manager passed a request on, as one does only for dead letters. A page of another site can't send the header.
 pub(crate) fn is_passed_on(headers: &HeaderMap, route: Option<&MatchedPath>) -> bool {
-    let of_letters = |route: &MatchedPath| need_archive(route.as_str()) || route.as_str() == RESUBMIT;
-    headers.contains_key(PASSED_ON) && route.is_some_and(of_letters)
+    headers.contains_key(PASSED_ON) && route.is_some_and(|route| may_be_passed_on(route.as_str()))
+}
+
+/// Whether a manager may pass requests to a route on.
+pub(crate) fn may_be_passed_on(route: &str) -> bool {
+    need_archive(route) || route == RESUBMIT
 }
 
 /// The archive, for a handler of an operation on dead letters.

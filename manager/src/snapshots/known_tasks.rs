@@ -90,6 +90,8 @@ pub(crate) struct Known {
     named: BTreeMap<TaskName, Vec<KnownTask>>,
     /// Queues from which workers claim that take any task.
     any_from: BTreeSet<QueueName>,
+    /// When the workers were asked for.
+    asked_at: Option<Instant>,
 }
 
 /// The snapshot, and the catalogues behind it.
@@ -97,15 +99,11 @@ pub(crate) struct KnownTasks {
     engine: Arc<dyn Engine>,
     snapshot: ArcSwapOption<Known>,
     /// Held while the workers are read, so that many who want to know at once ask once.
-    reading: tokio::sync::Mutex<KnownReading>,
+    reading: tokio::sync::Mutex<Catalogues>,
 }
 
-#[derive(Default)]
-struct KnownReading {
-    catalogues: HashMap<CatalogueId, Arc<Vec<Arc<Described>>>>,
-    /// When the snapshot was requested.
-    asked: Option<Instant>,
-}
+/// The catalogues of the workers.
+type Catalogues = HashMap<CatalogueId, Arc<Vec<Arc<Described>>>>;
 
 /// Where parameters do not fit their schema.
 pub(crate) struct Mismatch {
@@ -185,12 +183,13 @@ impl KnownTasks {
 
     /// The snapshot if it was requested after `earliest`, else a new one.
     async fn asked_after(&self, earliest: Instant) -> Result<Arc<Known>> {
-        let mut reading = self.reading.lock().await;
-        let KnownReading { catalogues, asked } = &mut *reading;
+        let young = || self.current().filter(|known| known.asked_at.is_some_and(|asked_at| asked_at > earliest));
+        if let Some(known) = young() {
+            return Ok(known);
+        }
+        let mut catalogues = self.reading.lock().await;
         // Another caller may have read them while this call waited.
-        if let (Some(known), Some(asked)) = (self.current(), *asked)
-            && asked > earliest
-        {
+        if let Some(known) = young() {
             return Ok(known);
         }
         let now = Instant::now();
@@ -206,14 +205,13 @@ impl KnownTasks {
                 catalogues.insert(id, Arc::new(described.map_err(|error| Error::Defect(error.to_string()))?));
             }
         }
-        let mut known = Known::default();
+        let mut known = Known { asked_at: Some(now), ..Known::default() };
         for worker in &workers {
             let described = worker.report.catalogue.and_then(|id| catalogues.get(&id));
             known.add(worker, described.map_or(&[][..], |described| described.as_slice()));
         }
         let known = Arc::new(known);
         self.snapshot.store(Some(Arc::clone(&known)));
-        *asked = Some(now);
         Ok(known)
     }
 }

@@ -1,6 +1,8 @@
 //! Checks whether a request's head declares the length of its body in two ways. The HTTP library does not report this:
 //! it ignores `Content-Length` beside `Transfer-Encoding`. A proxy in front may have used the other one.
 
+use memchr::memchr;
+
 const LENGTH: &[u8] = b"content-length:";
 const ENCODING: &[u8] = b"transfer-encoding:";
 
@@ -21,7 +23,7 @@ impl HeadScan {
     pub(super) fn read(&mut self, bytes: &[u8]) -> Option<bool> {
         let mut rest = bytes;
         while !self.is_over && !rest.is_empty() {
-            let end = rest.iter().position(|byte| *byte == b'\n');
+            let end = memchr(b'\n', rest);
             let part = &rest[..end.unwrap_or(rest.len())];
             let taken = part.len().min(self.start.len() - self.length);
             self.start[self.length..self.length + taken].copy_from_slice(&part[..taken]);
