@@ -13,4 +13,5 @@ pub(super) mod quota;
 pub(super) mod reserve;
 pub(super) mod schema;
 pub(super) mod stall;
+pub(super) mod statements;
 pub(super) mod steps;

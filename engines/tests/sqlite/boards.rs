@@ -266,7 +266,8 @@ async fn a_large_group_costs_what_a_small_one_costs() {
     fill("large", 40_000).await;
     let (small, large) = (costs(&engine, &counter, "small").await, costs(&engine, &counter, "large").await);
     for ((call, small), (_, large)) in small.into_iter().zip(large) {
-        assert!(large <= small + 2, "{call}: {small} hundred steps among 1,000 tasks, {large} among 40,000");
+        // A hundred is noted by the run of a statement in which it is full, be it of earlier runs: any of a commit's statements may.
+        assert!(large <= small + 6, "{call}: {small} hundred steps among 1,000 tasks, {large} among 40,000");
     }
     // A selection of more than a commit may change is refused without reading all of them.
     counter.reset();

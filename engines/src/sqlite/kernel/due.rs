@@ -42,7 +42,7 @@ pub(crate) fn next_expiry(step: &Step<'_>, queue: i64) -> Result<Option<i64>> {
     next(step, sql::NEXT_EXPIRY, queue)
 }
 
-fn next(step: &Step<'_>, sql: &str, queue: i64) -> Result<Option<i64>> {
+fn next(step: &Step<'_>, sql: &'static str, queue: i64) -> Result<Option<i64>> {
     step.prepare(sql)?.query_row([queue], |row| row.get(0)).optional().or_store()
 }
 

@@ -9,7 +9,7 @@ use jobbers_common::{
     task::tombstone::TombstonePolicy,
     time::Timestamp,
 };
-use rusqlite::{CachedStatement, Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{
     catalog::Catalog,
@@ -20,7 +20,11 @@ use super::{
 };
 use crate::sqlite::{
     sql,
-    store::{error::OrStore, heartbeats::Heartbeats},
+    store::{
+        error::OrStore,
+        heartbeats::Heartbeats,
+        statements::{HeldStatement, Statements},
+    },
     threads::waiters::Waiters,
 };
 
@@ -70,6 +74,7 @@ pub(crate) struct TaskEnd<'a> {
 /// The turn of one verb.
 pub(crate) struct Step<'a> {
     pub(crate) conn: &'a Connection,
+    pub(crate) statements: &'a Statements<'a>,
     pub(crate) now: Timestamp,
     pub(crate) waiters: &'a Waiters,
     pub(crate) heartbeats: &'a Heartbeats,
@@ -80,8 +85,8 @@ pub(crate) struct Step<'a> {
 
 impl<'a> Step<'a> {
     /// A statement, ready to run.
-    pub(crate) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {
-        self.conn.prepare_cached(sql).or_store()
+    pub(crate) fn prepare(&self, sql: &'static str) -> Result<HeldStatement<'a>> {
+        self.statements.prepare(sql)
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

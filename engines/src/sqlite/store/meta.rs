@@ -1,7 +1,7 @@
 //! The counters of a store that every transaction begins and ends with.
 
 use jobbers_common::{engine::Result, time::Timestamp};
-use rusqlite::Connection;
+use rusqlite::{Connection, Statement};
 
 use super::error::OrStore;
 use crate::sqlite::sql;
@@ -17,7 +17,11 @@ pub(crate) struct Meta {
 
 impl Meta {
     pub(crate) fn read(conn: &Connection) -> Result<Self> {
-        let mut statement = conn.prepare_cached(sql::READ_META).or_store()?;
+        Self::read_by(&mut *conn.prepare_cached(sql::READ_META).or_store()?)
+    }
+
+    /// The same, by [`sql::READ_META`].
+    pub(crate) fn read_by(statement: &mut Statement<'_>) -> Result<Self> {
         let meta = statement.query_row([], |row| {
             Ok(Self {
                 revision: row.get("revision")?,
@@ -29,8 +33,8 @@ impl Meta {
         meta.or_store()
     }
 
-    pub(crate) fn write(self, conn: &Connection) -> Result<()> {
-        let mut statement = conn.prepare_cached(sql::WRITE_META).or_store()?;
+    /// Writes them, by [`sql::WRITE_META`].
+    pub(crate) fn write_by(self, statement: &mut Statement<'_>) -> Result<()> {
         statement.execute((self.revision, self.config_version, self.clock, self.commits)).or_store()?;
         Ok(())
     }

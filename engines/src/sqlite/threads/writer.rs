@@ -19,7 +19,7 @@ use jobbers_sqlite_file::Quota;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use self::{committer::Committer, job::Job};
+use self::job::Job;
 use super::{commit_notifier::CommitNotifier, result_slot::ResultSlot, shared::Shared};
 use crate::sqlite::kernel::step::Step;
 
@@ -74,10 +74,9 @@ impl Writer {
     /// Starts the thread.
     pub(crate) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, notifier: CommitNotifier) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let committer = Committer::new(conn, shared, quota, notifier);
         let thread = thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
-            .spawn(move || committer.run(waiting))
+            .spawn(move || committer::serve(&conn, &shared, quota, notifier, waiting))
             .map_err(|error| Error::unavailable(format!("the store's writer can't be started: {error}")))?;
         Ok(Self { jobs, thread: Some(thread) })
     }

@@ -11,7 +11,7 @@ use jobbers_common::{
     submission::batch::linked_later,
     task::{NewTask, Start, tombstone::Tombstone, unique::Unique},
 };
-use rusqlite::{CachedStatement, OptionalExtension};
+use rusqlite::{OptionalExtension, Statement};
 
 use super::lease;
 use crate::sqlite::{
@@ -135,7 +135,7 @@ fn read_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
 /// Accepts one task; also returns whether its queue must have room for it.
 fn take(
     step: &mut Step<'_>,
-    insert: &mut CachedStatement<'_>,
+    insert: &mut Statement<'_>,
     new: &NewTask,
     queue: i64,
     on_conflict: OnConflict,
@@ -159,7 +159,7 @@ fn take(
 /// The same for a task with a uniqueness constraint.
 fn take_unique(
     step: &mut Step<'_>,
-    insert: &mut CachedStatement<'_>,
+    insert: &mut Statement<'_>,
     (new, unique): (&NewTask, &Unique),
     queue: i64,
     on_conflict: OnConflict,
@@ -198,7 +198,7 @@ fn take_unique(
 /// Turns the holder of a key into what a submission asks for.
 fn update(
     step: &mut Step<'_>,
-    insert: &mut CachedStatement<'_>,
+    insert: &mut Statement<'_>,
     (new, unique): (&NewTask, &Unique),
     queue: i64,
     taker: &Taker,
@@ -311,7 +311,7 @@ impl<'a> TaskIdentity<'a> {
 /// Stores a task and returns its key and status; `None` if its id is taken.
 fn store(
     step: &mut Step<'_>,
-    insert: &mut CachedStatement<'_>,
+    insert: &mut Statement<'_>,
     new: &NewTask,
     queue: i64,
     identity: &TaskIdentity<'_>,

@@ -136,7 +136,7 @@ fn check_circle(step: &Step<'_>, new: &[NewEdge<'_>]) -> Result<()> {
 fn search(
     step: &Step<'_>,
     starts: impl Iterator<Item = i64>,
-    statement: &str,
+    statement: &'static str,
     new: &HashMap<i64, Vec<i64>>,
 ) -> Result<CircleSearch<i64>> {
     let mut statement = step.prepare(statement)?;

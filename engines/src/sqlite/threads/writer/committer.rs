@@ -5,6 +5,7 @@
 //! transaction is tried again, without what adds to the store.
 
 use std::{
+    mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -24,12 +25,14 @@ use super::{job::Job, notify::notify_waiting};
 use crate::sqlite::{
     follow::Features,
     kernel::{catalog::Catalog, ledger::Ledger, step::Step},
+    sql,
     store::{
         connection::CUT_WITHIN,
         error::{OrStore, in_words_of_the_store},
         log_length::log_is_whole,
         meta::{Meta, least_revision},
         quota,
+        statements::Statements,
     },
     threads::{commit_notifier::CommitNotifier, shared::Shared},
     verbs::prune,
@@ -50,23 +53,31 @@ const WORDLESS: &str = "it said nothing";
 /// Verbs that share a commit.
 type JobGroup = Vec<Box<dyn Job>>;
 
-/// For each verb of a group whether it succeeded, or the one whose failure took the transaction with it.
-type Ran = Result<Vec<Result<()>>, (usize, Error)>;
+/// For each verb of a group whether it succeeded.
+type Fates = Vec<Result<()>>;
+
+/// How many groups run with savepoints after a verb has failed: where some are refused, more are likely to be.
+const GUARDED_GROUPS: usize = 16;
 
 /// The result for a group.
 enum GroupOutcome {
     /// Committed; for each verb whether it succeeded.
-    Committed(Vec<Result<()>>),
+    Committed(Fates),
     /// This verb's failure rolled back the whole transaction; the others have not happened and may be retried.
     Torn(usize, Error),
+    /// A verb failed that had no savepoint; nothing of the group has happened.
+    Unguarded,
 }
 
 /// What the writing thread works with.
-pub(super) struct Committer {
-    conn: Connection,
-    shared: Arc<Shared>,
+pub(super) struct Committer<'c> {
+    conn: &'c Connection,
+    statements: &'c Statements<'c>,
+    shared: &'c Shared,
     quota: Quota,
     notifier: CommitNotifier,
+    /// How many of the next groups run with savepoints.
+    guarded: usize,
     /// The commit counter of the store after our last commit; `None` before the first transaction.
     commits: Option<i64>,
     /// The length of the log after our last transaction; `None` before the first.
@@ -75,13 +86,34 @@ pub(super) struct Committer {
     look_at_log_at: Instant,
 }
 
-impl Committer {
-    pub(super) fn new(conn: Connection, shared: Arc<Shared>, quota: Quota, notifier: CommitNotifier) -> Self {
-        Self { conn, shared, quota, notifier, commits: None, log_bytes: None, look_at_log_at: Instant::now() }
-    }
+/// Serves the verbs until no caller is left and all waiting ones are done.
+pub(super) fn serve(
+    conn: &Connection,
+    shared: &Shared,
+    quota: Quota,
+    notifier: CommitNotifier,
+    waiting: mpsc::Receiver<Box<dyn Job>>,
+) {
+    // Without a destructor it may be borrowed for as long as the statements in it borrow the connection.
+    let statements = ManuallyDrop::new(Statements::of(conn));
+    let committer = Committer {
+        conn,
+        statements: &statements,
+        shared,
+        quota,
+        notifier,
+        guarded: 0,
+        commits: None,
+        log_bytes: None,
+        look_at_log_at: Instant::now(),
+    };
+    committer.run(waiting);
+    statements.clear();
+}
 
+impl Committer<'_> {
     /// Serves the verbs until no caller is left and all waiting ones are done.
-    pub(super) fn run(mut self, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+    fn run(mut self, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
         while let Some(first) = waiting.blocking_recv() {
             let mut weight = first.weight();
             let mut group = vec![first];
@@ -94,17 +126,17 @@ impl Committer {
             self.commit_guarded(group);
             self.keep_log_short();
         }
-        self.shared.files.before_closing_writer(&self.conn);
+        self.shared.files.before_closing_writer(self.conn);
         if !self.shared.files.is_adrift() {
             // Other processes may have the store open; then the last one writes the rest back.
-            let cut = cut_log(&self.conn, CUT_WITHIN);
+            let cut = cut_log(self.conn, CUT_WITHIN);
             debug!(?cut, "the store is closed; its log is written back");
         }
     }
 
     /// Refuses to write to a file that is not in its place, and logs it at the first notice.
     fn check_in_place(&self) -> Result<()> {
-        self.shared.files.check_writer(&self.conn).map_err(|adrift| {
+        self.shared.files.check_writer(self.conn).map_err(|adrift| {
             let error = in_words_of_the_store(adrift.error);
             if let Some(saved) = adrift.cut.map(OrStore::or_store) {
                 tracing::error!(%error, ?saved, "the store takes nothing more in");
@@ -121,7 +153,7 @@ impl Committer {
         let bytes = self.notifier.log_bytes();
         let mut pause = LOG_LOOK;
         if i64::try_from(bytes).is_ok_and(|bytes| bytes > LOG_BYTES) {
-            match cut_log(&self.conn, CUT_WITHIN).or_store() {
+            match cut_log(self.conn, CUT_WITHIN).or_store() {
                 Ok(true) => debug!(bytes, "the log was cut"),
                 outcome => {
                     let why = outcome.err().map_or_else(|| "a reader holds it".to_owned(), |error| error.to_string());
@@ -164,6 +196,10 @@ impl Committer {
                     self.commit(vec![job]);
                 }
             }
+            Ok(GroupOutcome::Unguarded) => {
+                self.guarded = GUARDED_GROUPS;
+                self.commit(group);
+            }
             Err(error) => {
                 for job in group {
                     job.answer(Err(error.clone()));
@@ -188,13 +224,13 @@ impl Committer {
     /// Whether the disk kept a verb from being carried out. Only SQLite reports it in a verb; what a quota or the reserve
     /// refuses is refused before.
     fn is_disk_full(&self, error: &Error) -> bool {
-        matches!(error, Error::Full(_)) && matches!(self.quota.passed(&self.conn), Ok(None))
+        matches!(error, Error::Full(_)) && matches!(self.quota.passed(self.conn), Ok(None))
     }
 
     /// Copies the log into the database, so that it is written from its beginning next, in the room it has. If that is
     /// not the first time, or the copy finds no room, the reserve gives up a piece. Returns whether there is hope.
     fn find_room(&self, is_first: bool) -> bool {
-        let is_copied = || match copy_log(&self.conn, CUT_WITHIN) {
+        let is_copied = || match copy_log(self.conn, CUT_WITHIN) {
             Err(error) => error.kind != FileErrorKind::Full,
             Ok(_) => true,
         };
@@ -214,7 +250,7 @@ impl Committer {
         self.check_in_place()?;
         self.check_log()?;
         self.shared.stall.begin();
-        self.conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([])).or_store()?;
+        self.statements.prepare("BEGIN IMMEDIATE")?.execute([]).or_store()?;
         let attempt = self.attempt_within(group);
         self.roll_back();
         self.shared.stall.end();
@@ -228,7 +264,7 @@ impl Committer {
     fn check_log(&self) -> Result<()> {
         let bytes = self.notifier.log_bytes();
         if self.log_bytes.is_some_and(|before| bytes >= before)
-            || log_is_whole(&self.conn, || self.notifier.log_bytes())?
+            || log_is_whole(self.conn, || self.notifier.log_bytes())?
         {
             return Ok(());
         }
@@ -241,22 +277,30 @@ impl Committer {
     }
 
     fn attempt_within(&mut self, group: &mut JobGroup) -> Result<GroupOutcome> {
-        let meta = Meta::read(&self.conn)?;
+        let meta = Meta::read_by(&mut *self.statements.prepare(sql::READ_META)?)?;
         let is_foreign = self.commits.is_some_and(|commits| commits != meta.commits);
         let mut catalog = self.shared.catalog.load_full();
         if catalog.version() != meta.config_version {
-            catalog = Arc::new(Catalog::load(&self.conn, meta.config_version)?);
+            catalog = Arc::new(Catalog::load(self.conn, meta.config_version)?);
             self.shared.catalog.store(Arc::clone(&catalog));
         }
         let now = self.shared.clock.now_since(meta.clock);
         let changes = self.conn.total_changes();
         let ledger = Ledger::new(meta.revision.max(least_revision(now)), catalog);
-        let Shared { waiters, heartbeats, tombstones, .. } = &*self.shared;
-        let mut step =
-            Step { conn: &self.conn, now, waiters, heartbeats, tombstones: *tombstones, hooks: &Features, ledger };
+        let Shared { waiters, heartbeats, tombstones, .. } = self.shared;
+        let mut step = Step {
+            conn: self.conn,
+            statements: self.statements,
+            now,
+            waiters,
+            heartbeats,
+            tombstones: *tombstones,
+            hooks: &Features,
+            ledger,
+        };
         let fates = match self.run_verbs(group, &mut step)? {
-            Ok(fates) => fates,
-            Err((culprit, error)) => return Ok(GroupOutcome::Torn(culprit, error)),
+            GroupOutcome::Committed(fates) => fates,
+            failed => return Ok(failed),
         };
         let mut commits = meta.commits;
         if self.conn.total_changes() != changes {
@@ -268,10 +312,10 @@ impl Committer {
                 clock: now.as_micros().max(meta.clock),
                 commits,
             }
-            .write(&self.conn)?;
+            .write_by(&mut *self.statements.prepare(sql::WRITE_META)?)?;
         }
         let Ledger { catalog, notifications, .. } = step.ledger;
-        self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
+        self.statements.prepare("COMMIT")?.execute([]).or_store()?;
         if commits != meta.commits {
             // The file was taken away meanwhile: a process that opens the path may not see this commit, so it is not
             // reported.
@@ -286,14 +330,17 @@ impl Committer {
         if is_foreign {
             self.shared.watch.look();
         }
-        notify_waiting(&self.shared, notifications);
+        notify_waiting(self.shared, notifications);
         Ok(GroupOutcome::Committed(fates))
     }
 
-    /// Runs the verbs of a group.
-    fn run_verbs(&self, group: &mut JobGroup, step: &mut Step<'_>) -> Result<Ran> {
+    /// Runs the verbs of a group. A savepoint costs a copy of each page that its verb changes, so at first the verbs have none:
+    /// if one fails, they all run again with savepoints.
+    fn run_verbs(&mut self, group: &mut JobGroup, step: &mut Step<'_>) -> Result<GroupOutcome> {
         let mut fates = Vec::with_capacity(group.len());
         let is_alone = group.len() == 1;
+        let is_guarded = self.guarded > 0 && !is_alone;
+        self.guarded -= usize::from(is_guarded);
         let is_full = group.iter().any(|job| job.growth().is_some()) && self.shared.reserve.is_used_up();
         for (place, job) in group.iter_mut().enumerate() {
             let mut has_pruned = false;
@@ -311,20 +358,29 @@ impl Committer {
                 fates.push(Ok(()));
                 continue;
             }
+            if !is_guarded && !is_alone {
+                if run_within(job.as_mut(), step, self.quota).is_err() {
+                    return Ok(GroupOutcome::Unguarded);
+                }
+                fates.push(Ok(()));
+                continue;
+            }
             match run_apart(job.as_mut(), step, self.quota) {
-                Err(error) if self.conn.is_autocommit() || self.is_disk_full(&error) => return Ok(Err((place, error))),
+                Err(error) if self.conn.is_autocommit() || self.is_disk_full(&error) => {
+                    return Ok(GroupOutcome::Torn(place, error));
+                }
                 fate => fates.push(fate),
             }
         }
-        Ok(Ok(fates))
+        Ok(GroupOutcome::Committed(fates))
     }
 
     /// Refuses what would exceed the quota, and on a full disk what has no room in the file as it is.
     fn admit(&self, growth: u64, is_full: bool) -> Result<()> {
         if is_full {
-            self.shared.reserve.check(growth, free_bytes(&self.conn).or_store()?)?;
+            self.shared.reserve.check(growth, free_bytes(self.conn).or_store()?)?;
         }
-        self.quota.check(&self.conn, growth).or_store()
+        self.quota.check(self.conn, growth).or_store()
     }
 }
 
