@@ -58,6 +58,14 @@ const UNDO: &[(u32, &str)] = &[
           CREATE TABLE history_time (queue INTEGER NOT NULL, number INTEGER NOT NULL, what INTEGER NOT NULL,
             bucket INTEGER NOT NULL, tasks INTEGER NOT NULL, PRIMARY KEY (queue, number, what, bucket)) STRICT, WITHOUT ROWID",
     ),
+    (
+        38,
+        "DROP VIEW tally;
+          CREATE TABLE tally (queue INTEGER NOT NULL REFERENCES queue (key) ON DELETE CASCADE,
+            status INTEGER NOT NULL CHECK (status BETWEEN 0 AND 9), tasks INTEGER NOT NULL CHECK (tasks >= 0),
+            PRIMARY KEY (queue, status)) STRICT, WITHOUT ROWID;
+          INSERT INTO tally SELECT queue, what, number FROM queue_number WHERE what < 10; DROP TABLE queue_number",
+    ),
 ];
 
 /// Takes a store that no program has open back to a schema.

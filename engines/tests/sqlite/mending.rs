@@ -150,7 +150,7 @@ async fn a_queue_that_no_chore_would_look_at_is_put_on_their_list() {
 #[tokio::test]
 async fn counts_that_are_off_are_counted_anew() {
     let store = filled().await;
-    store.tamper("UPDATE tally SET tasks = 17 WHERE status = 2; DELETE FROM tally WHERE status = 5;");
+    store.tamper("UPDATE queue_number SET number = 17 WHERE what = 2; DELETE FROM queue_number WHERE what = 5;");
     let queue = || (Flaw::Miscounted, "default".to_owned());
     assert_eq!(store.mended().await, [queue(), queue()]);
     let stats = first_queues(&store.engine, 1).await.unwrap();

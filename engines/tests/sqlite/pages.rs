@@ -40,7 +40,7 @@ async fn filled() -> (TempDir, PathBuf) {
     drop(f);
     closed(|open| open.starts_with(folder.path()));
     let conn = Connection::open(&file).unwrap();
-    conn.execute_batch("UPDATE tally SET tasks = tasks + 7 WHERE tasks > 0").unwrap();
+    conn.execute_batch("UPDATE queue_number SET number = number + 7 WHERE number > 0 AND what < 10").unwrap();
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     (folder, file)
 }

@@ -1,8 +1,9 @@
 //! The history of queues: what happened, by minute and by hour.
 //!
-//! The moves of a transaction are gathered in its ledger, and added to the row of their queue and minute before the commit,
-//! whatever the number of tasks. An hour is the sum of its minutes. The transaction that begins a minute writes down the hours
-//! that are over, and deletes what is not kept any more.
+//! The moves of a transaction are gathered in its ledger, and added to the open minute of their queue before the commit,
+//! whatever the number of tasks. The open minute is stored next to the queue's counts, on a page that the commit writes anyway. An hour
+//! is the sum of its minutes. The transaction that begins a minute writes down the minute before and the hours that are over, and
+//! deletes what is not kept any more.
 
 use std::{collections::BTreeMap, fmt::Write as _, ops::RangeInclusive};
 
@@ -13,7 +14,7 @@ use jobbers_common::{
     name::QueueName,
     time::Timestamp,
 };
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, Statement};
 
 use crate::sqlite::{
     kernel::{step::Step, view::View},
@@ -58,17 +59,38 @@ pub(crate) fn write(step: &mut Step<'_>) -> Result<()> {
 }
 
 fn add(step: &Step<'_>, queue: i64, gathered: &Slot) -> Result<()> {
-    let (minutes, minute) = (code(Grain::Minute), Grain::Minute.number_at(step.now));
-    let mut find = step.prepare(sql::FIND_SLOT)?;
-    let found = find.query_row((queue, minutes, minute), |row| row.get::<_, String>("sums")).optional().or_store()?;
-    let Some(stored) = found else {
-        step.prepare(sql::INSERT_SLOT)?.execute((queue, minutes, minute, write_sums(gathered))).or_store()?;
-        return turn_page(step, queue);
-    };
-    let mut sum = read_sums(&stored)?;
-    sum.add(gathered);
-    step.prepare(sql::SET_SLOT)?.execute((queue, minutes, minute, write_sums(&sum))).or_store()?;
+    let minute = Grain::Minute.number_at(step.now);
+    match read_minute(&mut *step.prepare(sql::FIND_MINUTE)?, queue)? {
+        None => {
+            step.prepare(sql::INSERT_MINUTE)?.execute((queue, minute, pack(gathered))).or_store()?;
+        }
+        Some((open, mut sum)) if open == minute => {
+            sum.add(gathered);
+            step.prepare(sql::SET_MINUTE)?.execute((queue, minute, pack(&sum))).or_store()?;
+        }
+        Some((over, _)) => {
+            // A store of an earlier schema may have begun this minute elsewhere.
+            let slots = stored(step.conn, queue, Grain::Minute, over..=over)?;
+            for (number, slot) in &slots {
+                let values = (queue, code(Grain::Minute), number, write_sums(slot));
+                step.prepare(sql::INSERT_SLOT)?.execute(values).or_store()?;
+            }
+            step.prepare(sql::SET_MINUTE)?.execute((queue, minute, pack(gathered))).or_store()?;
+            turn_page(step, queue)?;
+        }
+    }
     Ok(())
+}
+
+/// The minute of a queue that something happened in last, and its sums.
+fn open_minute(conn: &Connection, queue: i64) -> Result<Option<(i64, Slot)>> {
+    read_minute(&mut *conn.prepare_cached(sql::FIND_MINUTE).or_store()?, queue)
+}
+
+/// The same, by [`sql::FIND_MINUTE`].
+fn read_minute(find: &mut Statement<'_>, queue: i64) -> Result<Option<(i64, Slot)>> {
+    let read = |row: &Row<'_>| Ok((row.get("number")?, unpack(row.get_ref("sums")?.as_blob()?)));
+    find.query_row([queue], read).optional().or_store()
 }
 
 /// A minute has begun: writes down the hours that are over, and deletes what is not kept any more.
@@ -84,7 +106,7 @@ fn turn_page(step: &Step<'_>, queue: i64) -> Result<()> {
     Ok(())
 }
 
-/// The hours of a queue that have no row yet, as the sums of their minutes.
+/// The hours of a queue that are not written down yet, as the sums of their minutes.
 fn unwritten_hours(conn: &Connection, queue: i64) -> Result<BTreeMap<i64, Slot>> {
     let mut last = conn.prepare_cached(sql::LAST_SLOT).or_store()?;
     let last = last.query_row((queue, code(Grain::Hour)), |row| row.get::<_, i64>("number")).optional().or_store()?;
@@ -98,13 +120,21 @@ fn unwritten_hours(conn: &Connection, queue: i64) -> Result<BTreeMap<i64, Slot>>
     Ok(hours)
 }
 
-/// The rows of a queue, by their numbers.
+/// The slots of a queue, by their numbers; of its minutes, the open one too.
 fn stored(conn: &Connection, queue: i64, by: Grain, numbers: RangeInclusive<i64>) -> Result<BTreeMap<i64, Slot>> {
+    let at = |number, slot| (number, Slot { at: by.begin_of(number), ..slot });
     let mut statement = conn.prepare_cached(sql::READ_SLOTS).or_store()?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>("number")?, row.get::<_, String>("sums")?));
     let rows = statement.query_map((queue, code(by), numbers.start(), numbers.end()), read).or_store()?;
-    let slot = |(number, sums): (i64, String)| Ok((number, Slot { at: by.begin_of(number), ..read_sums(&sums)? }));
-    rows.map(|row| slot(row.or_store()?)).collect()
+    let over = rows.map(|row| row.or_store().and_then(|(number, sums)| Ok(at(number, read_sums(&sums)?))));
+    let mut slots = over.collect::<Result<BTreeMap<_, _>>>()?;
+    if by == Grain::Minute {
+        let open = open_minute(conn, queue)?.filter(|(minute, _)| numbers.contains(minute));
+        if let Some((minute, sums)) = open {
+            slots.entry(minute).or_insert_with(|| Slot::empty(by.begin_of(minute))).add(&sums);
+        }
+    }
+    Ok(slots)
 }
 
 const fn code(by: Grain) -> u8 {
@@ -117,10 +147,23 @@ const fn code(by: Grain) -> u8 {
 /// How many sums a slot has.
 const SUMS: usize = Counts::LEN + 2 * Times::BUCKETS;
 
+fn sums_of(slot: &Slot) -> impl Iterator<Item = u64> {
+    slot.counts.to_array().into_iter().chain(slot.waited.0).chain(slot.ran.0)
+}
+
+/// The slot with these sums; zeros for those that are missing.
+fn slot_of(sums: impl IntoIterator<Item = u64>) -> Slot {
+    let mut sums = sums.into_iter().chain(std::iter::repeat(0));
+    let mut next = || sums.next().unwrap_or_default();
+    let counts = Counts::from_array(std::array::from_fn(|_| next()));
+    let waited = Times(std::array::from_fn(|_| next()));
+    Slot { counts, waited, ran: Times(std::array::from_fn(|_| next())), ..Slot::default() }
+}
+
+/// The sums of a slot that is over, as a JSON array.
 fn write_sums(slot: &Slot) -> String {
     let mut text = String::with_capacity(4 * SUMS);
-    let sums = slot.counts.to_array().into_iter().chain(slot.waited.0).chain(slot.ran.0);
-    for (place, sum) in sums.enumerate() {
+    for (place, sum) in sums_of(slot).enumerate() {
         let before = if place == 0 { '[' } else { ',' };
         // Writing to a string can't fail.
         write!(text, "{before}{sum}").ok();
@@ -132,11 +175,20 @@ fn write_sums(slot: &Slot) -> String {
 fn read_sums(text: &str) -> Result<Slot> {
     let damaged = |error| Error::Corrupt(format!("a slot of a queue's history is {text:?}: {error}"));
     let sums: Vec<u64> = serde_json::from_str(text).map_err(damaged)?;
-    let mut sums = sums.into_iter().chain(std::iter::repeat(0));
-    let mut next = || sums.next().unwrap_or_default();
-    let counts = Counts::from_array(std::array::from_fn(|_| next()));
-    let waited = Times(std::array::from_fn(|_| next()));
-    Ok(Slot { counts, waited, ran: Times(std::array::from_fn(|_| next())), ..Slot::default() })
+    Ok(slot_of(sums))
+}
+
+/// The sums of an open minute, which each commit reads and writes.
+fn pack(slot: &Slot) -> [u8; SUMS * size_of::<u64>()] {
+    let mut bytes = [0; SUMS * size_of::<u64>()];
+    for (place, sum) in bytes.as_chunks_mut().0.iter_mut().zip(sums_of(slot)) {
+        *place = sum.to_le_bytes();
+    }
+    bytes
+}
+
+fn unpack(bytes: &[u8]) -> Slot {
+    slot_of(bytes.as_chunks().0.iter().map(|sum| u64::from_le_bytes(*sum)))
 }
 
 /// The history of queues, in the order given.

@@ -51,15 +51,16 @@ UPDATE queue SET intake_mark = ?2 WHERE key = ?1
 
 -- insert_tally: the first count of a queue with a status.
 -- ?1 queue  ?2 status  ?3 how many
-INSERT INTO tally (queue, status, tasks) VALUES (?1, ?2, ?3)
+INSERT INTO queue_number (queue, what, number) VALUES (?1, ?2, ?3)
 
 -- update_tally: adds to the number of tasks of a queue with a status. Changes no row when there is none yet.
 -- ?1 queue  ?2 status  ?3 how many more, may be negative
-UPDATE tally SET tasks = tasks + ?3 WHERE queue = ?1 AND status = ?2
+UPDATE queue_number SET number = number + ?3 WHERE queue = ?1 AND what = ?2
 
 -- put_tally: the recounted number of tasks of a queue with a status.
 -- ?1 queue, ?2 status, ?3 tasks
-INSERT INTO tally VALUES (?1, ?2, ?3) ON CONFLICT (queue, status) DO UPDATE SET tasks = excluded.tasks
+INSERT INTO queue_number (queue, what, number) VALUES (?1, ?2, ?3)
+ON CONFLICT (queue, what) DO UPDATE SET number = excluded.number
 
 -- queue_tally: how many tasks of a queue have one status.
 -- ?1 queue  ?2 status
@@ -84,6 +85,6 @@ UPDATE queue SET removed = removed + ?2 WHERE key = ?1
 -- ?1 key
 SELECT removed FROM queue WHERE key = ?1
 
--- delete_tallies: deletes the counts of a queue that is deleted.
+-- delete_numbers: deletes the counts of a queue that is deleted, and its open minute.
 -- ?1 queue
-DELETE FROM tally WHERE queue = ?1
+DELETE FROM queue_number WHERE queue = ?1

@@ -43,5 +43,6 @@ pub(crate) const SCHEMA: Schema = Schema {
         include_str!("../sql/migrations/0035_logged_changes.sql"),
         include_str!("../sql/migrations/0036_history.sql"),
         include_str!("../sql/migrations/0037_history_slots.sql"),
+        include_str!("../sql/migrations/0038_open_minutes.sql"),
     ],
 };

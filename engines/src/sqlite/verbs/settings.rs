@@ -132,7 +132,7 @@ pub(crate) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
     }
     // Its waiting bytes are gone with its tasks.
     step.write_tallies()?;
-    for delete in [sql::DELETE_TALLIES, sql::DELETE_SLOTS, sql::DELETE_DUE, sql::END_GATE_SWEEP, sql::DELETE_QUEUE] {
+    for delete in [sql::DELETE_NUMBERS, sql::DELETE_SLOTS, sql::DELETE_DUE, sql::END_GATE_SWEEP, sql::DELETE_QUEUE] {
         step.prepare(delete)?.execute([queue]).or_store()?;
     }
     let catalog = step.catalog().without(queue, name);
