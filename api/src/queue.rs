@@ -10,7 +10,7 @@ use jobbers_common::{
     engine::{Error, QueueStats},
     lifecycle::Status,
     name::{QueueName, TaskName},
-    queue::{DEFAULT_PATIENCE, QueueConfig, Retention, gate::GateLimits, rate::RateLimit},
+    queue::{DEFAULT_KEEP_PARAMETERS, DEFAULT_PATIENCE, QueueConfig, Retention, gate::GateLimits, rate::RateLimit},
     time::Timestamp,
     values::duration,
 };
@@ -79,6 +79,10 @@ pub struct QueueRequest {
     /// How long finished tasks are kept.
     #[serde(default, deserialize_with = "json::object")]
     pub retention: RetentionRequest,
+    /// Parameters of at most this many bytes stay with their task after it completed, as long as it is kept. 0: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(default = 2048)]
+    pub keep_parameters: Option<u64>,
     /// How long workers give back a task that none of them knows, until it is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>, default = "1d")]
@@ -184,6 +188,7 @@ impl QueueRequest {
                 age: self.retention.age.unwrap_or(default.age),
                 count: self.retention.count.unwrap_or(default.count),
             },
+            keep_parameters: self.keep_parameters.unwrap_or(DEFAULT_KEEP_PARAMETERS),
             patience: self.patience.unwrap_or(DEFAULT_PATIENCE),
             strict: self.strict,
         };
@@ -234,6 +239,10 @@ pub struct QueueView {
     pub max_bytes: Option<u64>,
     /// How long finished tasks are kept.
     pub retention: RetentionView,
+    /// Parameters of at most this many bytes stay with their task after it completed. A manager of an earlier version keeps none.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub keep_parameters: u64,
     /// How long workers give back a task that none of them knows, until it is dropped.
     #[schema(value_type = DurationDoc)]
     pub patience: String,
@@ -295,6 +304,7 @@ impl QueueView {
             task_limits: config.task_limits.iter().map(|(name, limits)| (name.clone(), (*limits).into())).collect(),
             max_bytes: config.max_bytes,
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
+            keep_parameters: config.keep_parameters,
             patience: duration::format(config.patience),
             strict: config.strict,
             tasks: stats.tasks.iter().map(|(status, count)| (*status, *count)).collect(),

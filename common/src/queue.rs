@@ -90,6 +90,9 @@ pub struct QueueConfig {
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: Retention,
+    /// Parameters of at most this many bytes stay with their task after it completed, as long as `retention` keeps it. 0: none.
+    #[serde(default = "default_keep_parameters", skip_serializing_if = "is_default_keep")]
+    pub keep_parameters: u64,
     /// How long workers give a task back that none of them knows, until it is dropped.
     #[serde(default = "default_patience", with = "duration::text")]
     pub patience: Duration,
@@ -103,6 +106,18 @@ pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(86_400);
 
 const fn default_patience() -> Duration {
     DEFAULT_PATIENCE
+}
+
+/// Enough for most parameters, and few beside what a finished task takes anyway.
+pub const DEFAULT_KEEP_PARAMETERS: u64 = 2_048;
+
+const fn default_keep_parameters() -> u64 {
+    DEFAULT_KEEP_PARAMETERS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_default_keep(bytes: &u64) -> bool {
+    *bytes == DEFAULT_KEEP_PARAMETERS
 }
 
 impl QueueConfig {
@@ -123,6 +138,7 @@ impl QueueConfig {
             task_limits: BTreeMap::new(),
             max_bytes: None,
             retention: Retention::default(),
+            keep_parameters: DEFAULT_KEEP_PARAMETERS,
             patience: DEFAULT_PATIENCE,
             strict: false,
         }
@@ -155,6 +171,12 @@ impl QueueConfig {
     #[must_use]
     pub fn is_gated(&self) -> bool {
         !self.limits_per_key().is_empty() || !self.task_limits.is_empty()
+    }
+
+    /// Whether a task of this queue that completed keeps parameters of so many bytes.
+    #[must_use]
+    pub const fn keeps_parameters(&self, bytes: usize) -> bool {
+        bytes > 0 && bytes as u64 <= self.keep_parameters
     }
 
     const fn limits_per_key(&self) -> GateLimits {

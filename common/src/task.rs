@@ -254,7 +254,8 @@ pub struct Task {
     pub status: Status,
     /// From one counter of the store; new at each change except heartbeat, progress and signals.
     pub revision: u64,
-    /// Its parameters. `None` in lists, and for a completed task: they are let go when it completes.
+    /// Its parameters. `None` in lists, and for a completed task whose queue keeps none of their length
+    /// ([`crate::queue::QueueConfig::keep_parameters`]).
     pub parameters: Option<Payload>,
     /// What the submission changed of the task's policy.
     pub overrides: PolicyOverrides,

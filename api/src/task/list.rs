@@ -58,8 +58,8 @@ pub struct ListParams {
     /// Submitted before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     pub submitted_before: Option<Rfc3339>,
-    /// Holding this value in their parameters; repeated, all have to hold. Completed tasks keep no parameters, and
-    /// those of sensitive tasks are not searched. One request looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to continue.
+    /// Holding this value in their parameters; repeated, all have to hold. A completed task matches by
+    /// what it kept (`keep_parameters` of its queue), and sensitive tasks are not searched. One request looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to continue.
     #[serde(default, rename = "where")]
     #[param(rename = "where", inline)]
     pub conditions: Vec<Condition>,

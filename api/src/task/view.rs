@@ -110,7 +110,7 @@ pub struct TaskView {
     pub status: Status,
     /// Grows with each change except heartbeat and progress.
     pub revision: u64,
-    /// Its parameters: the JSON, or base64 text if the content type is given. Not in lists; let go when the task completes.
+    /// Its parameters: the JSON, or base64 text if the content type is given. Not in lists. A completed task keeps those that its queue's `keep_parameters` allows.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire::payload::present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<Box<RawValue>>,

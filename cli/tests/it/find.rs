@@ -24,7 +24,8 @@ fn a_list_shows_parameters_and_errors_and_finds_tasks_by_them() {
     let page = up.jobbers(&["list", "--where", "customer=7", "--json"]).ok().json();
     assert_eq!((&page["tasks"][0]["id"], &page["tasks"][0]["parameters"]["customer"]), (&"second".into(), &7.into()));
     up.jobbers(&["list", "--where", "customer"]).fails(1, "write PATH=VALUE");
-    up.jobbers(&["list", "--where", "customer=7", "--status", "completed"]).fails(1, "keeps no parameters");
+    up.jobbers(&["submit", "echo", "customer=9", "--id", "done", "--wait"]).ok();
+    assert_eq!(found(&["--where", "customer=9", "--status", "completed"]), ["done"]);
     up.jobbers(&["cancel", "--where", "customer=7", "--yes"]).ok();
     assert_eq!(found(&["--status", "cancelled"]), ["second"]);
 }

@@ -26,6 +26,7 @@ use crate::{
         MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES, MAX_ERRORS_KEPT, MAX_RESTORED_REVISION, MAX_SIGNALS,
     },
     name::{BoardName, QueueName, TaskId},
+    payload::Payload,
     task::{Task, suspicion::Suspicion},
     time::Timestamp,
 };
@@ -245,8 +246,11 @@ impl StoredTask {
         if self.task.revision == 0 || self.task.revision.max(self.position) > MAX_RESTORED_REVISION {
             return refuse("has a revision or a position that no store gave out");
         }
-        if parameters.is_some() == (*status == Status::Completed) {
-            return refuse("has parameters if and only if it did not complete");
+        if parameters.is_none() && *status != Status::Completed {
+            return refuse("has no parameters, and did not complete");
+        }
+        if *status == Status::Completed && parameters.as_ref().is_some_and(Payload::is_empty) {
+            return refuse("completed, and keeps parameters of no bytes");
         }
         if completed_at.is_some() != status.is_finished() {
             return refuse("has a time of its end if and only if it is over");

@@ -8,6 +8,7 @@ use jobbers_common::{
             Backup, BoardPiece, Edges, Restored, StoredTask, TakenKey, validate_dump, validate_link, validate_restore,
         },
     },
+    lifecycle::Status,
     limits::MAX_ERRORS_KEPT,
     name::{BoardName, QueueName, TaskId, WorkerId},
     payload::Payload,
@@ -26,7 +27,6 @@ use super::{
         reply::{array, text},
         script,
         state::{FIRST_SIGNAL, read_stored, write_all_news, write_signals},
-        values::write_payload,
     },
     server::{
         failure::malformed,
@@ -190,7 +190,7 @@ impl Row {
         Ok(Self {
             id: task.id.to_string(),
             greatest: task.revision.max(stored.place()),
-            record: write_record(stored, &core),
+            record: write_record(stored, &core, if record::is_large(&new) { 0 } else { new.parameters.len() }),
             body: if record::is_large(&new) { new.parameters.bytes.to_vec() } else { Vec::new() },
             errors,
             news,
@@ -220,8 +220,9 @@ impl Row {
 /// No time in digits.
 const NO_TIME: &str = "0000000000000000";
 
-/// The record of a task that does not run, with its core, in the layout of a lease or of an ending.
-fn write_record(stored: &StoredTask, core: &[u8]) -> Vec<u8> {
+/// The record of a task that does not run, with its core, which ends with so many bytes of parameters, in the layout of a
+/// lease or of an ending.
+fn write_record(stored: &StoredTask, core: &[u8], given: usize) -> Vec<u8> {
     let StoredTask { task, .. } = stored;
     let worker = task.worker.as_ref().map_or("", WorkerId::as_str);
     let mut record = format!("{}{:0REVISION_DIGITS$}", task.status.code(), task.revision).into_bytes();
@@ -241,8 +242,14 @@ fn write_record(stored: &StoredTask, core: &[u8]) -> Vec<u8> {
     record.extend([record::write_suspicion(suspicion), u8::try_from(task.blames).unwrap_or(u8::MAX)]);
     record.push(u8::try_from(worker.len()).unwrap_or(u8::MAX));
     write_stamp(task.submitted_at, &mut record);
-    record.extend_from_slice(core);
-    write_payload(task.result.as_ref(), &mut record);
+    match task.status {
+        Status::Completed => {
+            let (core, given) = core.split_at(core.len() - given);
+            record.extend_from_slice(core);
+            record::write_remains(task.result.as_ref(), given, &mut record);
+        }
+        _ => record.extend_from_slice(core),
+    }
     record.extend_from_slice(worker.as_bytes());
     record
 }

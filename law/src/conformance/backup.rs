@@ -464,6 +464,11 @@ pub async fn what_no_store_holds_is_not_restored(f: Fixture) {
         with(&|it| it.task.revision = 0),
         with(&|it| it.position = MAX_RESTORED_REVISION + 1),
         with(&|it| it.task.parameters = None),
+        with(&|it| {
+            it.task.status = Status::Completed;
+            it.task.completed_at = Some(it.task.submitted_at);
+            it.task.parameters = Some(Payload::json(Vec::new()));
+        }),
         with(&|it| it.task.status = Status::Failed),
         with(&|it| it.task.completed_at = Some(Timestamp::default())),
         with(&|it| it.task.ready_at = Timestamp::from_micros(-1)),

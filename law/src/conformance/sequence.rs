@@ -459,6 +459,7 @@ impl Pair<'_> {
             ]),
             max_length: self.random.one_of(&[None, None, Some(2), Some(5)]),
             max_bytes: self.random.one_of(&[None, None, Some(3), Some(4_000)]),
+            keep_parameters: self.random.one_of(&[2_048, 2_048, 0, 1, 4_000]),
             retention: Retention { age: seconds(5 + self.random.below(20)), count: self.random.below(8) },
             ..QueueConfig::new(queue(limited))
         };

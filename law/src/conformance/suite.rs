@@ -185,7 +185,7 @@ macro_rules! conformance_of_tasks {
         $crate::conformance_group!($open $attributes, settle:
             every_outcome_moves_a_task_as_the_table_says
             a_completed_task_keeps_its_result
-            a_completed_task_lets_its_parameters_go
+            a_completed_task_keeps_parameters_up_to_its_queue_s_bound
             a_retry_waits_for_its_time
             a_retry_without_delay_goes_to_the_end
             a_settlement_that_differs_from_what_is_stored_comes_too_late

@@ -118,6 +118,13 @@ fn settings(queue: &QueueView) -> Markup {
             "Finished tasks are kept",
             Some(format!("{}, at most {}", queue.retention.age, number(queue.retention.count))),
         ),
+        (
+            "Parameters of completed tasks are kept",
+            Some(match queue.keep_parameters {
+                0 => "no".to_owned(),
+                bytes => format!("up to {} bytes", number(bytes)),
+            }),
+        ),
         ("Unknown tasks are dropped after", Some(queue.patience.clone())),
     ];
     html! {
@@ -298,6 +305,7 @@ fn settings_of(queue: QueueView) -> Result<QueueRequest, ApiRefusal> {
     let read = |text: &str| duration::parse(text).map_err(|error| refused(error.to_string()));
     Ok(QueueRequest {
         retention: RetentionRequest { age: Some(read(&queue.retention.age)?), count: Some(queue.retention.count) },
+        keep_parameters: Some(queue.keep_parameters),
         patience: Some(read(&queue.patience)?),
         name: Some(queue.name),
         paused: queue.paused,

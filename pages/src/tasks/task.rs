@@ -301,7 +301,7 @@ fn commands(task: &TaskView) -> Markup {
     /// Longer parameters are better taken from the download.
     const MOST_BYTES: usize = 4_096;
     let raw = task.parameters.as_deref().map(|raw| raw.get()).filter(|_| task.parameters_content_type.is_none());
-    let is_gone = raw.is_none() && task.status == Status::Completed;
+    let is_gone = task.parameters.is_none() && task.status == Status::Completed;
     let is_hidden = raw.is_none() && task.sensitive;
     let (flag, field) = if task.sensitive { (" --sensitive", r#","sensitive":true"#) } else { ("", "") };
     let parameters = raw.filter(|raw| raw.len() <= MOST_BYTES).unwrap_or("{}");
@@ -320,7 +320,7 @@ fn commands(task: &TaskView) -> Markup {
         format!("curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d {}", shell(&body));
     html! {
         @if is_hidden { p.soft { "Its parameters are hidden: put them in." } }
-        @else if is_gone { p.soft { "A completed task keeps no parameters: put them in." } }
+        @else if is_gone { p.soft { "Its parameters were longer than its queue keeps once a task completed: put them in." } }
         pre tabindex="0" { (text(&submit)) }
         pre tabindex="0" { (text(&curl)) }
         p.soft { "The task as JSON: " a href=(format!("..{}", path(["tasks", task.id.as_str()]))) { "API" } }

@@ -93,6 +93,10 @@ struct Create {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     patience: Option<Duration>,
+    /// Keep the parameters of completed tasks up to this many bytes; 0 keeps none [default: 2048]
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_parameters: Option<u64>,
     #[command(flatten)]
     #[serde(skip)]
     client: ClientArgs,
@@ -136,6 +140,10 @@ struct Others {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     patience: Option<Duration>,
+    /// Keep the parameters of completed tasks up to this many bytes; 0 keeps none
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_parameters: Option<u64>,
 }
 
 /// How often a deletion that waits for running tasks is asked for again.

@@ -25,7 +25,8 @@ Order: what runs (longest first), what is next in its queue, what is scheduled (
 over, the latest first. On a terminal each task is one line, as wide as the terminal; `status ID` and a pipe show the rest.
 
 --where looks into the parameters of the tasks that match otherwise: customer=42, address.city=Basel, items.0.sku=A7. \
-Completed tasks keep no parameters. The search stops after 10,000 tasks and says how to go on; with --all it goes on \
+A completed task \
+keeps them if they are no longer than its queue's keep_parameters. The search stops after 10,000 tasks and says how to go on; with --all it goes on \
 by itself.
 
 With --json, each page of the API's answer is printed on a line as it came.")]

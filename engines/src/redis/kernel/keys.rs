@@ -7,7 +7,7 @@
 //! | key | type | holds |
 //! |---|---|---|
 //! | `t` | hash | id: the record: the state of the task, and its submission |
-//! | `b` | hash | id: parameters over 1 KiB, let go when the task completes |
+//! | `b` | hash | id: parameters over 1 KiB; deleted when the task completes, unless its queue keeps so many bytes |
 //! | `h` | hash | id: errors |
 //! | `x` | hash | id: heartbeat, progress, checkpoint, the span of the last attempt |
 //! | `u` | hash | id: since when workers give it back for not knowing it, and since when it was ready by then; a task that ran may leave one until it is deleted |
@@ -46,6 +46,7 @@
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
 //! | `gates` | hash | queue: its limits by key and by task, of queues that have any |
 //! | `sizes`, `sized`, `sizing` | hash | queue: its max_bytes; the bytes that wait in it; how far what it held when it got that limit is counted |
+//! | `keeps` | hash | queue: its keep_parameters, of queues that do not have the default |
 //! | `config` | hash | `version`, the id of the latest `change`, each queue, role, rule and access key as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |

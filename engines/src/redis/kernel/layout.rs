@@ -10,6 +10,7 @@ use std::{fmt::Write, ops::Range};
 
 use jobbers_common::{
     limits::{MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES},
+    queue::DEFAULT_KEEP_PARAMETERS,
     task::suspicion::Suspicion,
 };
 
@@ -29,7 +30,8 @@ pub(crate) use self::{
     boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
     field::{Layout, REVISION_DIGITS, STAMP_BYTES},
     task::{
-        COPY, CORE, DEPENDENT, ENDING, ENTRY, ERROR, FINISHED, FRESH, HISTORY, LEASE, NEWS, RECORD, SIGNAL, TOMBSTONE,
+        COPY, CORE, DEPENDENT, ENDING, ENTRY, ERROR, FINISHED, FRESH, HISTORY, LEASE, NEWS, RECORD, REMAINS, SIGNAL,
+        TOMBSTONE,
     },
 };
 
@@ -214,11 +216,12 @@ pub(crate) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 51] = [
+const LAYOUTS: [&Layout; 52] = [
     &RECORD,
     &FRESH,
     &LEASE,
     &ENDING,
+    &REMAINS,
     &CORE,
     &NEWS,
     &SPAN,
@@ -325,6 +328,7 @@ fn meaning_of(name: &str) -> Option<String> {
         "suspicion.longest_run" => return Some(Suspicion::LONGEST_RUN.as_secs().to_string()),
         "suspicion.unrenewed" => return Some(Suspicion::UNRENEWED.as_secs().to_string()),
         "mark.most_bytes" => return Some(UNREAD_BYTES.to_string()),
+        "limit.keep_parameters" => return Some(DEFAULT_KEEP_PARAMETERS.to_string()),
         "limit.board_changes" => return Some(MAX_BOARD_CHANGES.to_string()),
         "limit.board_bytes" => return Some(MAX_BOARD_COMMIT_BYTES.to_string()),
         "attempts.none" => Some(attempts(0)),

@@ -20,9 +20,9 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    layout::{CORE, ENDING, FRESH, LEASE, Layout, RECORD, STAMP_BYTES, SUSPICION_STEP},
+    layout::{CORE, ENDING, FRESH, LEASE, Layout, RECORD, REMAINS, STAMP_BYTES, SUSPICION_STEP},
     reply::digits,
-    values::{read_payload, status_of, worker},
+    values::{read_payload, status_of, worker, write_payload},
 };
 
 /// The open part: name, version, content type unless JSON, trace, overrides if there are any.
@@ -56,6 +56,8 @@ impl StoredOpen {
 
 const SMALL: u8 = b'S';
 const LARGE: u8 = b'L';
+/// The first byte of [`REMAINS`].
+const MARKED: u8 = b'>';
 /// The states that are not a status.
 const FRESH_STATE: u8 = b'N';
 const CANCELLING: u8 = b'K';
@@ -181,7 +183,7 @@ pub(crate) struct Record {
     pub(crate) is_spontaneous: bool,
     /// Whether the parameters are stored separately.
     pub(crate) large: bool,
-    /// The parameters; without their bytes if these are stored separately, and if the task completed.
+    /// The parameters; without their bytes if these are stored separately, and if the task completed and let them go.
     pub(crate) parameters: Payload,
     /// The result of a completed task.
     pub(crate) result: Option<Payload>,
@@ -295,6 +297,31 @@ impl RecordState {
     }
 }
 
+/// Writes what the record of a completed task ends with: what it returned, and the parameters it keeps.
+pub(crate) fn write_remains(result: Option<&Payload>, parameters: &[u8], into: &mut Vec<u8>) {
+    let at = into.len() + REMAINS.len();
+    if result.is_none() && parameters.is_empty() {
+        return;
+    }
+    into.push(MARKED);
+    into.extend([0; REMAINS.range("result_length").end - REMAINS.range("result_length").start]);
+    write_payload(result, into);
+    let length = u32::try_from(into.len() - at).unwrap_or(u32::MAX);
+    into[at - size_of::<u32>()..at].copy_from_slice(&length.to_be_bytes());
+    into.extend_from_slice(parameters);
+}
+
+/// Reads what [`write_remains`] wrote, or the result alone, as earlier versions wrote it.
+fn read_remains(rest: &Bytes) -> Result<(Bytes, Option<Payload>)> {
+    if rest.first() != Some(&MARKED) {
+        return Ok((Bytes::new(), read_payload(rest)?));
+    }
+    let length = rest.get(const { REMAINS.range("result_length") }).ok_or_else(|| corrupt("result"))?;
+    let parameters_at = REMAINS.len() + number(length) as usize;
+    let result = rest.get(REMAINS.len()..parameters_at).ok_or_else(|| corrupt("result"))?;
+    Ok((rest.slice(parameters_at..), read_payload(result)?))
+}
+
 impl Record {
     /// Reads a record.
     pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self> {
@@ -321,7 +348,7 @@ impl Record {
         let standing = RecordState::decode(&bytes[..core_at], submitted_at, &bytes[ran_at..])?;
         let rest = bytes.slice(rest_at..ran_at);
         let (parameters, result) = match standing.status {
-            Status::Completed => (Bytes::new(), read_payload(&rest)?),
+            Status::Completed => read_remains(&rest)?,
             _ => (rest, None),
         };
         let fingerprint = core[const { CORE.range("fingerprint") }].try_into().map_err(|_| corrupt("fingerprint"))?;
@@ -426,6 +453,26 @@ mod tests {
         let none = None::<()>;
         let earlier = rmp_serde::to_vec(&("resize", 1, none, none, none, none, none, labels)).unwrap();
         assert_eq!(rmp_serde::from_slice::<StoredOpen>(&earlier).unwrap().metadata(), metadata);
+    }
+
+    #[test]
+    fn what_a_completed_task_keeps_reads_back_and_so_does_a_result_as_an_earlier_version_wrote_it() {
+        let text = Payload { content_type: Some(">odd".into()), ..Payload::json(&b"7"[..]) };
+        for result in [None, Some(&Payload::json(&b"[1]"[..])), Some(&text)] {
+            for parameters in [&b""[..], b"{}", b">\n"] {
+                let mut written = Vec::new();
+                write_remains(result, parameters, &mut written);
+                let (kept, returned) = read_remains(&Bytes::from(written)).unwrap();
+                assert_eq!((&kept[..], returned.as_ref()), (parameters, result));
+            }
+        }
+        let mut earlier = Vec::new();
+        write_payload(Some(&Payload::json(&b"[1]"[..])), &mut earlier);
+        let read = read_remains(&Bytes::from(earlier)).unwrap();
+        assert_eq!(read, (Bytes::new(), Some(Payload::json(&b"[1]"[..]))));
+        for cut in [&b">"[..], b">\0\0\0", b">\0\0\0\x09\n1"] {
+            assert!(read_remains(&Bytes::copy_from_slice(cut)).is_err());
+        }
     }
 
     #[test]

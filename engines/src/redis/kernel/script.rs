@@ -26,11 +26,12 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 101] = [
+const LIBRARY: [(&str, &str); 102] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
     ("time", include_str!("../scripts/lib/store/time.lua")),
+    ("remains", include_str!("../scripts/lib/kernel/remains.lua")),
     ("records", include_str!("../scripts/lib/kernel/records.lua")),
     ("counter", include_str!("../scripts/lib/store/counter.lua")),
     ("listeners", include_str!("../scripts/lib/store/listeners.lua")),

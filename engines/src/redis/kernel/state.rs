@@ -213,7 +213,7 @@ fn task_from(id: TaskId, record: Record, side: SideFields, expires_at: &str) -> 
         priority: record.priority,
         status,
         revision,
-        parameters: (status != Status::Completed).then_some(record.parameters),
+        parameters: Some(record.parameters),
         overrides: record.overrides,
         attempt,
         crashes,
@@ -285,6 +285,12 @@ fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<(DeadTask, u64)> {
     task.errors = read_errors(errors)?;
     if large {
         task.parameters = task.parameters.map(|kept| Payload { bytes: body.into(), ..kept });
+    }
+    // One that completed may have let them go.
+    let is_gone =
+        |task: &Task| task.status == Status::Completed && task.parameters.as_ref().is_some_and(Payload::is_empty);
+    if is_gone(&task) {
+        task.parameters = None;
     }
     Ok((DeadTask { task, fingerprint }, position))
 }

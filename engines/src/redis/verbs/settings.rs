@@ -15,7 +15,7 @@ use jobbers_common::{
     limits::MAX_CONFIG_ENTRIES,
     name::{KeyId, QueueName, RoleName, WorkerId},
     queue::{
-        Config, QueueConfig, RoleConfig,
+        Config, DEFAULT_KEEP_PARAMETERS, QueueConfig, RoleConfig,
         gate::GateLimits,
         rate::RateLimit,
         routing::{RouteKey, RouteRule, check_place},
@@ -109,6 +109,8 @@ struct FieldChange {
     gates: String,
     /// For a queue: its `max_bytes`.
     max_bytes: Option<u64>,
+    /// For a queue: its `keep_parameters`, unless that is the default.
+    keep_parameters: Option<u64>,
     /// The live workers on which the decision was based, if a different set would change it.
     decided_by: Option<Vec<WorkerId>>,
 }
@@ -123,6 +125,7 @@ impl FieldChange {
             limits: String::new(),
             gates: String::new(),
             max_bytes: None,
+            keep_parameters: None,
             decided_by: None,
         }
     }
@@ -171,6 +174,7 @@ async fn carry_out(store: &Store, from: &Config, change: &FieldChange) -> Result
         command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits).arg(&change.gates);
         command.arg(change.max_bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
         command.arg(u8::from(change.decided_by.is_some())).arg(micros(store.tombstones().age));
+        command.arg(change.keep_parameters.map(|bytes| bytes.to_string()).unwrap_or_default());
         change.decided_by.iter().flatten().for_each(|worker| {
             command.arg(worker.as_str());
         });
@@ -251,6 +255,7 @@ pub(crate) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
             limits: limits(queue),
             gates: gates(queue),
             max_bytes: queue.max_bytes,
+            keep_parameters: Some(queue.keep_parameters).filter(|bytes| *bytes != DEFAULT_KEEP_PARAMETERS),
             decided_by: None,
         })
     };

@@ -7,7 +7,7 @@ use jobbers_common::{
     engine::{Error, Result},
     name::{QueueName, RoleName, TaskName, WorkerId},
     queue::{
-        Config, QueueConfig, Retention, RoleConfig,
+        Config, DEFAULT_KEEP_PARAMETERS, QueueConfig, Retention, RoleConfig,
         routing::{RouteKey, RouteRule, Versions},
     },
     time::Timestamp,
@@ -33,6 +33,8 @@ pub(crate) struct Catalog {
     pub(crate) gated: Arc<HashMap<i64, Arc<QueueConfig>>>,
     /// The retention of queues that differ from the default.
     retentions: Arc<HashMap<i64, Retention>>,
+    /// The `keep_parameters` of queues that differ from the default.
+    kept_parameters: Arc<HashMap<i64, u64>>,
     directory: QueueDirectory,
 }
 
@@ -87,16 +89,19 @@ impl Catalog {
         put(Arc::make_mut(&mut self.gated), key, (queue.is_gated() || is_swept).then(|| Arc::new(queue.clone())));
         let retention = Some(&queue.retention).filter(|retention| **retention != Retention::default());
         put(Arc::make_mut(&mut self.retentions), key, retention.cloned());
+        let kept = Some(queue.keep_parameters).filter(|bytes| *bytes != DEFAULT_KEEP_PARAMETERS);
+        put(Arc::make_mut(&mut self.kept_parameters), key, kept);
     }
 
     /// The same settings, for a transaction that creates queues.
     pub(crate) fn with_new_queues(&self) -> Self {
-        let Self { config, limited, gated, retentions, directory: _ } = self;
+        let Self { config, limited, gated, retentions, kept_parameters, directory: _ } = self;
         Self {
             config: Arc::clone(config),
             limited: Arc::clone(limited),
             gated: Arc::clone(gated),
             retentions: Arc::clone(retentions),
+            kept_parameters: Arc::clone(kept_parameters),
             directory: QueueDirectory::default(),
         }
     }
@@ -149,6 +154,11 @@ impl Catalog {
     /// How long a queue's finished tasks are kept.
     pub(crate) fn retention(&self, key: i64) -> Retention {
         self.retentions.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// How many bytes of parameters a queue's tasks keep at most once they completed.
+    pub(crate) fn keep_parameters(&self, key: i64) -> u64 {
+        self.kept_parameters.get(&key).copied().unwrap_or(DEFAULT_KEEP_PARAMETERS)
     }
 
     /// Whether the queue exists and hands out tasks.

@@ -95,11 +95,12 @@ pub(crate) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Task
     let TaskEnding { event, to, dead_letter, fence, span, result } = *ending;
     let (result_type, result) =
         result.map_or((None, None), |result| (result.content_type.as_deref(), Some(&result.bytes[..])));
+    let most = i64::try_from(step.catalog().keep_parameters(found.queue)).unwrap_or(i64::MAX);
     step.prepare(sql::END_TASK)?
-        .execute((found.key, to.code(), revision, now, fence, dead_letter, span, result_type, result))
+        .execute((found.key, to.code(), revision, now, fence, dead_letter, span, result_type, result, most))
         .or_store()?;
     if to == Status::Completed && found.has_large_parameters {
-        step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([found.key]).or_store()?;
+        step.prepare(sql::LET_LARGE_PARAMETERS_GO)?.execute((found.key, most)).or_store()?;
     }
     step.note_moved(found.key, found.queue, found.status, event, to)?;
     step.note_finished(id.clone());

@@ -150,14 +150,15 @@ SET status = ?2, revision = ?3, position = iif(?4 IS NULL, position, ?3), ready_
     losses = iif(?7, 0, losses), ran_s = iif(?7, 0, ran_s), gate = iif(?7, NULL, gate)
 WHERE key = ?1
 
--- end_task: a task is over. A completed one lets its parameters go. A `cancel_requested` of 2: its cancel was requested when
+-- end_task: a task is over. A completed one lets its parameters go if they are longer than its queue keeps. A `cancel_requested` of 2: its cancel was requested when
 -- its lease was settled.
 -- ?1 key  ?2 status  ?3 revision  ?4 now  ?5 the fence that settled it, or NULL  ?6 dead_letter
 -- ?7 the attempt's span; NULL keeps that of an earlier one  ?8 result_type  ?9 result
+-- ?10 how many bytes of parameters a completed one keeps
 UPDATE task
 SET status = ?2, revision = ?3, completed_at = ?4, fence = ?5, dead_letter = ?6, lease_expires_at = NULL,
     cancel_requested = iif(cancel_requested = 1 AND ?5 IS NOT NULL, 2, 0), losses = 0, ran_s = 0, last_span = coalesce(?7, last_span), result_type = ?8, result = ?9,
-    parameters = CASE ?2 WHEN 4 THEN NULL ELSE parameters END
+    parameters = CASE WHEN ?2 = 4 AND length(parameters) NOT BETWEEN 1 AND ?10 THEN NULL ELSE parameters END
 WHERE key = ?1
 
 -- completed_at: when a task was over.
@@ -219,7 +220,11 @@ SELECT EXISTS (SELECT 1 FROM large_parameters) AS large_parameters, EXISTS (SELE
 -- ?1 keys, a JSON array
 DELETE FROM task WHERE key IN (SELECT value FROM json_each(?1))
 
--- delete_large_parameters: deletes the large parameters of tasks that completed or are removed.
+-- let_large_parameters_go: a task completed, and its large parameters are longer than its queue keeps.
+-- ?1 key  ?2 how many bytes it keeps
+DELETE FROM large_parameters WHERE task = ?1 AND length(bytes) > ?2
+
+-- delete_large_parameters: deletes the large parameters of tasks that are removed.
 -- ?1 keys of tasks, a JSON array; or one key
 DELETE FROM large_parameters WHERE task IN (SELECT value FROM json_each(?1))
 

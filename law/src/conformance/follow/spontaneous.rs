@@ -44,7 +44,7 @@ pub async fn a_spontaneous_task_ends_once_its_predecessors_have(f: Fixture) {
     f.run_one("b", DONE).await;
     let ended = f.get("j").await;
     assert_eq!((ended.status, ended.attempt, ended.worker, ended.started_at), (Status::Completed, 0, None, None));
-    assert_eq!((ended.parameters, ended.result), (None, None));
+    assert_eq!((ended.parameters, ended.result), (Some(plain("j", &[]).parameters), None));
     assert_eq!(ended.completed_at, Some(f.get("b").await.completed_at.unwrap()));
     let dependencies = ended.dependencies.unwrap();
     assert_eq!((dependencies.total, dependencies.signals, dependencies.is_spontaneous), (2, 2, true));

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Cycle, Error, Outcome, SettleAnswer, Settlement},
+    engine::{Cycle, Error, Outcome, PutMode, SettleAnswer, Settlement},
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERROR_KIND_BYTES, MAX_ERRORS_KEPT},
     outcome::transition::{Facts, Return, Transition},
     payload::Payload,
     policy::{Exhausted, PolicyOverrides, Tries, error_kind::ErrorKind},
+    queue::QueueConfig,
     task::{AttemptError, AttemptFailure, FailureKind, Fence, NewTask},
     time::Clock,
 };
@@ -31,26 +32,42 @@ pub async fn a_completed_task_keeps_its_result(f: Fixture) {
     assert_eq!(task.completed_at, Some(f.clock.now()));
     assert_eq!(task.started_at, Some(f.clock.now().before(seconds(2))));
     assert_eq!((task.lease, task.worker), (None, Some(worker("w1"))));
-    assert_eq!((task.attempt, task.parameters), (1, None));
+    assert_eq!((task.attempt, task.parameters), (1, Some(claimed.parameters)));
 }
 
-pub async fn a_completed_task_lets_its_parameters_go(f: Fixture) {
-    let large = Payload::json(vec![b' '; KEPT_PARAMETER_BYTES + 1]);
-    let small = Payload::json(vec![b' '; KEPT_PARAMETER_BYTES]);
-    f.submit(vec![
-        NewTask { parameters: large.clone(), ..task("done") },
-        NewTask { parameters: large.clone(), ..task("failed") },
-        NewTask { parameters: small, ..task("small") },
-    ])
-    .await;
-    let claimed = f.claim(3).await;
-    f.settle(&claimed[0], DONE).await;
-    f.settle(&claimed[1], Outcome::Failed { failure: failure("no"), dead_letter: false }).await;
-    f.settle(&claimed[2], DONE).await;
-    let done = f.get("done").await;
-    assert_eq!((done.parameters, done.name.as_str(), done.status), (None, "echo", Status::Completed));
-    assert_eq!(f.get("failed").await.parameters, Some(large));
-    assert_eq!(f.get("small").await.parameters, None);
+pub async fn a_completed_task_keeps_parameters_up_to_its_queue_s_bound(f: Fixture) {
+    let of = |bytes: usize| Payload { content_type: Some("text/plain".into()), ..Payload::json(vec![b'x'; bytes]) };
+    // Without a setting, with one on either side of what is stored beside a task, with none and with all.
+    let bounds = [None, Some(100), Some(KEPT_PARAMETER_BYTES as u64 + 500), Some(0), Some(u64::MAX)];
+    let sizes =
+        [0, 1, 100, 101, KEPT_PARAMETER_BYTES, KEPT_PARAMETER_BYTES + 1, KEPT_PARAMETER_BYTES + 500, 2_048, 2_049];
+    for bound in bounds {
+        if let Some(keep_parameters) = bound {
+            let settings = QueueConfig { keep_parameters, ..QueueConfig::new(queue("default")) };
+            f.engine.put_queue(settings, PutMode::Replace).await.unwrap();
+        }
+        for result in [None, Some(Payload::json(&b"[7]"[..]))] {
+            let name = |bytes: usize| format!("{bound:?}-{}-{bytes}", result.is_some()).replace(['(', ')'], "");
+            for ends_well in [true, false] {
+                let name = |bytes| format!("{}-{ends_well}", name(bytes));
+                f.submit(sizes.iter().map(|bytes| NewTask { parameters: of(*bytes), ..task(&name(*bytes)) }).collect())
+                    .await;
+                for claimed in f.claim(sizes.len()).await {
+                    let failed = Outcome::Failed { failure: failure("no"), dead_letter: false };
+                    let outcome = if ends_well { Outcome::Completed { result: result.clone() } } else { failed };
+                    f.settle(&claimed, outcome).await;
+                }
+                for bytes in sizes {
+                    let ended = f.get(&name(bytes)).await;
+                    let most = usize::try_from(bound.unwrap_or(2_048)).unwrap_or(usize::MAX);
+                    let is_kept = !ends_well || bytes > 0 && bytes <= most;
+                    assert_eq!(ended.parameters, is_kept.then(|| of(bytes)), "{}", name(bytes));
+                    assert_eq!(ended.result, result.clone().filter(|_| ends_well), "{}", name(bytes));
+                }
+            }
+        }
+    }
+    f.assert_conserved().await;
 }
 
 pub async fn a_retry_waits_for_its_time(f: Fixture) {

@@ -12,7 +12,6 @@ use jobbers_api::{
 };
 use jobbers_common::{
     engine::{Engine, Error, ListRequest, TaskFilter, reads::validate_limit},
-    lifecycle::Status,
     task::Task,
 };
 
@@ -99,9 +98,9 @@ impl Search {
         self.walk_within(BOUNDS, cursor)
     }
 
-    fn walk_within(mut self, bounds: SearchBounds, cursor: Option<String>) -> Result<Walk> {
+    fn walk_within(self, bounds: SearchBounds, cursor: Option<String>) -> Result<Walk> {
         validate_limit(self.limit).map_err(refused)?;
-        self.leave_completed_out()?;
+        self.check_conditions()?;
         Ok(Walk {
             search: self,
             bounds,
@@ -114,25 +113,14 @@ impl Search {
         })
     }
 
-    /// A task that completed keeps no parameters, so no condition holds for it.
-    fn leave_completed_out(&mut self) -> Result<()> {
-        let refused = |detail: String| Err(Problem::new(Code::InvalidParameter, detail));
-        if self.conditions.is_empty() {
-            return Ok(());
+    fn check_conditions(&self) -> Result<()> {
+        match self.conditions.len() {
+            0..=MOST_CONDITIONS => Ok(()),
+            number => {
+                let detail = format!("the query: where: at most {MOST_CONDITIONS} conditions, not {number}");
+                Err(Problem::new(Code::InvalidParameter, detail))
+            }
         }
-        if self.conditions.len() > MOST_CONDITIONS {
-            let number = self.conditions.len();
-            return refused(format!("the query: where: at most {MOST_CONDITIONS} conditions, not {number}"));
-        }
-        let statuses = &mut self.filter.statuses;
-        if statuses.is_empty() {
-            *statuses = Status::ALL.to_vec();
-        }
-        statuses.retain(|status| *status != Status::Completed);
-        if statuses.is_empty() {
-            return refused("the query: where: a completed task keeps no parameters, so none can match".to_owned());
-        }
-        Ok(())
     }
 
     /// Reads listed tasks as a whole and keeps those that match, as far as there is room. Omits tasks that are gone since
@@ -343,14 +331,9 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn completed_tasks_are_not_looked_at() {
-        let mut every = search(&["n=1"], 1);
-        every.leave_completed_out().unwrap();
-        assert!(!every.filter.wants(Status::Completed) && every.filter.wants(Status::Failed));
-        let mut none = search(&["n=1"], 1);
-        none.filter.statuses = vec![Status::Completed];
-        none.leave_completed_out().unwrap_err();
-        search(&["n=1"; 11], 1).leave_completed_out().unwrap_err();
+    #[test]
+    fn the_number_of_conditions_is_bounded() {
+        search(&["n=1"; MOST_CONDITIONS], 1).check_conditions().unwrap();
+        search(&["n=1"; MOST_CONDITIONS + 1], 1).check_conditions().unwrap_err();
     }
 }

@@ -273,9 +273,17 @@ async fn lists_are_filtered_by_parameters_and_show_what_is_asked_for() {
     assert_eq!(page["tasks"][0]["parameters"]["address"]["city"], "Basel");
     assert_eq!(page["tasks"][0]["errors"][0]["message"], "no such host");
     assert!(page.get("scanned").is_none(), "it is no search: {page}");
-    for query in
-        ["where=customer", "where==42", "where=a=1&status=completed", "include=all", "include=parameters&limit=0"]
-    {
+    // A task that completed is found by what its queue let it keep.
+    let task = server.claim("default", 1).await.remove(0);
+    server.settle(&task, Outcome::Completed { result: None }).await;
+    let page = server.get("/tasks?status=completed&where=address.city=Bern&include=parameters").await.expect(200);
+    assert_eq!((&page["tasks"][0]["id"], &page["tasks"][0]["parameters"]["customer"]), (&json!("b"), &json!(42)));
+    server.put("/queues/default", json!({"keep_parameters": 0})).await.expect(200);
+    let task = server.claim("default", 1).await.remove(0);
+    server.settle(&task, Outcome::Completed { result: None }).await;
+    let kept = server.get("/tasks/c").await.expect(200);
+    assert_eq!((&kept["status"], kept.get("parameters")), (&json!("completed"), None));
+    for query in ["where=customer", "where==42", "include=all", "include=parameters&limit=0"] {
         server.get(&format!("/tasks?{query}")).await.refused(400, "invalid_parameter");
     }
 }

@@ -122,7 +122,7 @@ async fn a_full_sqlite_file_refuses_tasks_and_still_drains() {
     for id in &taken {
         assert_eq!(manager.api.finished(id).await["status"], "completed");
     }
-    // The parameters of completed tasks are let go, so there is room again.
+    // Parameters as long as these are let go when their task completes, so there is room again.
     accepted_again(&manager, &json!({"name": "note", "parameters": {"padding": padding}})).await;
 }
 

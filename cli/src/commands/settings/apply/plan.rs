@@ -43,7 +43,7 @@ const DEFAULT: &str = "default";
 const PAGE: &str = "1000";
 
 /// The settings of a queue and of a schedule; the rest of their views are numbers.
-const OF_QUEUE: [&str; 15] = [
+const OF_QUEUE: [&str; 16] = [
     "paused",
     "max_per_worker",
     "max_concurrent",
@@ -56,6 +56,7 @@ const OF_QUEUE: [&str; 15] = [
     "task_limits",
     "max_bytes",
     "retention",
+    "keep_parameters",
     "patience",
     "strict",
     "name",

@@ -95,6 +95,11 @@ pub(super) async fn show(one: &OneQueue) -> Result<(), Failure> {
     let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
     show_limits_within(&queue, &mut sheet);
     output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
+    let kept = match queue.keep_parameters {
+        0 => "not once they are completed".to_owned(),
+        bytes => format!("up to {} bytes", output::thousands(bytes)),
+    };
+    output::add_fact(&mut sheet, "keeps parameters", kept);
     output::add_fact(&mut sheet, "drops unknown tasks", format!("after {}", queue.patience));
     if queue.strict {
         output::add_fact(&mut sheet, "is strict", "refuses what no live worker can run");

@@ -21,6 +21,7 @@ codes! {
         dropped "8" stalled "9" fresh "N" cancelling "K"
     }
     size { small "S" large "L" }
+    remains { marked ">" }
     by { worker "S" cancelling "K" store "N" }
     span { kept "T" }
     outcome {

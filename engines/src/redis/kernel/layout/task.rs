@@ -2,8 +2,8 @@
 
 use super::field::{Layout, bytes, digits, letter, number, revision, stamp, time};
 
-const WORKER: &str = "what only Rust reads (MessagePack), parameters unless they are large or the task completed, the \
-                      result of a completed one, the worker";
+const WORKER: &str = "what only Rust reads (MessagePack), parameters unless they are large, or `remains` if the task \
+                      completed, the worker";
 
 /// The beginning of every task's record.
 pub(crate) const RECORD: Layout = Layout {
@@ -71,6 +71,18 @@ pub(crate) const ENDING: Layout = Layout {
     ],
     has_core: true,
     rest: WORKER,
+};
+
+/// What the record of a completed task has in place of its parameters, unless that would be empty.
+pub(crate) const REMAINS: Layout = Layout {
+    name: "remains",
+    what: "in an `ending`, state `completed`, unless all of it is empty: what the task was given and what it returned",
+    fields: &[
+        letter("mark", "of `remains`; without it only the result follows, as earlier versions wrote it"),
+        number("result_length", 4, ""),
+    ],
+    has_core: false,
+    rest: "result; parameters, unless they are large or longer than the queue keeps",
 };
 
 /// The submission, which never changes.

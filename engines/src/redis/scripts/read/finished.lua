@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 queue, 3 the revision after which to go on (15 digits, or nothing),
 -- 4 a limit, 5 whether their sizes are asked for (0 or 1). Returns {the revision to go on after, or nothing at
--- the end of the list, the bytes of what a view leaves out (large parameters and the result) of each if asked for, views
+-- the end of the list, the bytes of what a view leaves out (large parameters, the result, what a completed task was given) of each if asked for, views
 -- (see view.lua), …}.
 
 -- include base view over

@@ -5,8 +5,9 @@
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
 -- nothing, 8 its limits by key and by task (see gates.lua), or nothing,
--- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 12 on, which the change was decided by.
--- 11 for how many microseconds after its end a task with a chosen id is remembered.
+-- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 13 on, which the change was decided by.
+-- 11 for how many microseconds after its end a task with a chosen id is remembered. 12 its keep_parameters, or nothing for
+-- the default.
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Returns {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
@@ -22,7 +23,7 @@ if version ~= ARGV[2] then
 end
 if ARGV[10] == '1' then
   local decided_by = {}
-  for i = 12, #ARGV do
+  for i = 13, #ARGV do
     decided_by[ARGV[i]] = true
   end
   local workers = call('HGETALL', P .. 'workers')
@@ -53,7 +54,7 @@ if name and ARGV[4] == '' then
   call('SREM', P .. 'paused', name)
   call('HDEL', P .. 'limits', name)
   call('HDEL', P .. 'gates', name)
-  for _, hash in ipairs({ 'sizes', 'sized', 'sizing' }) do
+  for _, hash in ipairs({ 'sizes', 'sized', 'sizing', 'keeps' }) do
     call('HDEL', P .. hash, name)
   end
 elseif name then
@@ -92,6 +93,11 @@ elseif name then
     call('HDEL', P .. 'sized', name)
     call('HDEL', P .. 'sizing', name)
     call('UNLINK', of(name, 'z'))
+  end
+  if ARGV[12] == '' then
+    call('HDEL', P .. 'keeps', name)
+  else
+    call('HSET', P .. 'keeps', name, ARGV[12])
   end
   -- All workers are notified of the change, and then wait again.
   call('DEL', of(name, 'b'))

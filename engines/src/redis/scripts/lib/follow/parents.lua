@@ -104,8 +104,13 @@ local function result_in(record)
     return sub(record, @record.state)
   end
   local high, low = byte(record, @ending.open_length)
-  return sub(record, @record.state)
-    .. sub(record, @ending.queue.at + high * 256 + low, #record - byte(record, @ending.worker_length.at))
+  local first, last = @ending.queue.at + high * 256 + low, #record - byte(record, @ending.worker_length.at)
+  if byte(record, first) == @remains.marked.byte and first <= last then
+    local length_at = first - 1 + @remains.result_length.at
+    first = first - 1 + @remains.rest.at
+    last = first - 1 + unpack_at('>I4', record, length_at)
+  end
+  return sub(record, @record.state) .. sub(record, first, last)
 end
 
 -- Keeps how those of some finished tasks ended that are to be deleted and that others hold, at most 1,000.

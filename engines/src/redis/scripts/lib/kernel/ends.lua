@@ -11,7 +11,8 @@ local watched = call('EXISTS', P .. 'awaited') == 1
 -- How many edges this step may still signal; and whether ends are only gathered for now.
 local ended_links, signals_left, are_signals_held = {}, 200, false
 
--- Lists are created on demand: most moves fill one or two of a queue's lists.
+-- Lists are created on demand: most moves fill one or two of a queue's lists. `most_kept`: how many bytes of
+-- parameters its completed tasks keep, once it was asked for.
 local ON_DEMAND = {
   __index = function(queue, part)
     local list = {}
@@ -23,7 +24,7 @@ local ON_DEMAND = {
 local function gathered(name)
   local queue = queues[name]
   if not queue then
-    queue = setmetatable({}, ON_DEMAND)
+    queue = setmetatable({ name = name, most_kept = false }, ON_DEMAND)
     queues[name] = queue
   end
   return queue
@@ -36,16 +37,12 @@ local function push(list, first, second)
 end
 
 -- Ends a task. Every end passes here. `lease` is its last record, with a history; `by` and `fence` identify the
--- settlement and its lease; a completed task has a result, or an empty one, and loses its parameters, which begin after
--- `kept`.
-local function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, kept)
+-- settlement and its lease; a completed task has a result, or an empty one, and its parameters begin after `open`.
+local function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, open)
   local record
   if status == @state.completed then
-    record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at, kept) .. result
-      .. sub(lease, #lease - byte(lease, @lease.worker_length.at) + 1)
-    if byte(lease, @lease.size.at) == @size.large.byte then
-      bodies_gone[#bodies_gone + 1] = id
-    end
+    -- include remains
+    record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at, open) .. remains
   else
     record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at)
     if dead_letter == @flag.yes then

@@ -4,7 +4,7 @@ local EDGES_SHOWN = 100
 
 -- {id, record, the end of its lease or nothing, news, its dependencies or nothing: their counts, and unless it is slim
 -- the first edges of a waiting one, at most `shown`; -1: all; and its signals from outside}; nil for an unknown task. A
--- `slim` view omits result and checkpoint.
+-- `slim` view omits result and checkpoint, and what a completed task was given.
 local function view(id, slim, shown)
   local record = call('HGET', T, id)
   if not record then

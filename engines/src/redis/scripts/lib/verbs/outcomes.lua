@@ -53,8 +53,8 @@ local function part_heartbeat(id, outcome)
   return sub(outcome, 1, ends - 1)
 end
 
--- Returns the status, and whether a repetition would get another answer. `kept`: see `finish`.
-local function settle_outcome(queue, id, lease, revision, outcome, payload, kept)
+-- Returns the status, and whether a repetition would get another answer. `open`: see `finish`.
+local function settle_outcome(queue, id, lease, revision, outcome, payload, open)
   outcome = part_heartbeat(id, outcome)
   local kind, is_cancelled = sub(outcome, @outcome.kind), byte(lease) == @state.cancelling.byte
   local fence = sub(lease, @lease.revision)
@@ -73,7 +73,7 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload, kept
     finish(queue, id, lease, @state.cancelled, revision, @flag.no, is_cancelled and @by.cancelling or @by.worker, fence)
     return @state.cancelled, false
   elseif kind == @outcome.completed then
-    finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, payload, kept)
+    finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, payload, open)
     return @state.completed, false
   elseif kind == @outcome.failed or kind == @outcome.stalled then
     local status = kind == @outcome.failed and @state.failed or @state.stalled

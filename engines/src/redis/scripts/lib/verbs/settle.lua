@@ -25,7 +25,7 @@ local function settle(count, at)
 
   -- Comparing by `find` creates no strings, whose hashing would cost more than the search. Tasks of a batch most often
   -- share their shape: the length of the open part, and the queue's name and length.
-  local find, shape, queue, unlease, kept = string.find, nil, nil, nil, nil
+  local find, shape, queue, unlease, open = string.find, nil, nil, nil, nil
   for i = 1, count do
     local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], @settled.lost
     local fence, outcome = ARGV[first + 1], ARGV[first + 2]
@@ -42,11 +42,11 @@ local function settle(count, at)
         shape = sub(lease, @lease.open_length.at, @lease.queue.at - 1 + length)
         queue = gathered(sub(lease, @lease.queue.at, @lease.queue.at - 1 + length))
         queue.sample = lease
-        unlease, kept = queue.unlease, @lease.queue.at - 1 + open_high * 256 + open_low
+        unlease, open = queue.unlease, @lease.queue.at - 1 + open_high * 256 + open_low
       end
       unlease[#unlease + 1] = id
       if outcome == @outcome.completed and state == @state.started.byte then
-        finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, ARGV[first + 3], kept)
+        finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, ARGV[first + 3], open)
         answer = @state.completed
       else
         if not settle_otherwise then
@@ -54,7 +54,7 @@ local function settle(count, at)
           settle_otherwise = settle_outcome
         end
         local is_again
-        answer, is_again = settle_otherwise(queue, id, lease, revision, outcome, ARGV[first + 3], kept)
+        answer, is_again = settle_otherwise(queue, id, lease, revision, outcome, ARGV[first + 3], open)
         once = once or is_again
       end
     elseif lease and state >= @state.completed.byte and state <= @state.stalled.byte
