@@ -89,7 +89,7 @@ fn a_manager_that_does_not_answer_ends_with_unavailable_and_the_others_have_thei
 fn damaged(folder: &Path) -> String {
     let url = store_in(folder);
     let conn = rusqlite::Connection::open(folder.join("jobbers.db")).unwrap();
-    conn.execute_batch("INSERT INTO tally VALUES (1, 2, 17)").unwrap();
+    conn.execute_batch("INSERT INTO queue_number (queue, what, number) VALUES (1, 2, 17)").unwrap();
     url
 }
 

@@ -86,7 +86,7 @@ fn what_does_not_agree_is_exit_code_1_and_told() {
     up.jobbers(&["submit", "echo", "--delay", "1h"]).ok();
     let conn = Connection::open(file_of(&up)).unwrap();
     conn.execute_batch(
-        "UPDATE tally SET tasks = 7; UPDATE worker SET report = replace(report, '\"version\":\"', '\"version\":\"9.')",
+        "UPDATE queue_number SET number = 7 WHERE what < 10; UPDATE worker SET report = replace(report, '\"version\":\"', '\"version\":\"9.')",
     )
     .unwrap();
     let url = format!("sqlite://{}", file_of(&up).display());
