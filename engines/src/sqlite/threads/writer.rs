@@ -1,8 +1,8 @@
 //! The one thread that writes, and its group commit.
 //!
 //! Callers send it their verbs over a bounded channel. It takes the waiting verbs, runs all of them in one transaction,
-//! each in its own savepoint so that a failing verb undoes only itself, commits once, and then answers. No caller gets
-//! an answer before the commit; if the commit fails, no verb has happened. The same holds if the file is no longer in
+//! commits once, and then answers. A failing verb undoes only itself: all of them then run again, each in a savepoint of its own.
+//! No caller gets an answer before the commit; if the commit fails, no verb has happened. The same holds if the file is no longer in
 //! its place (`jobbers_sqlite_file::OpenFiles`).
 //!
 //! A panic is a defect, but ends neither the thread nor another verb. The verb that panicked is undone and answered

@@ -46,7 +46,7 @@ pub(crate) fn growth(batch: &Submit) -> u64 {
     batch.tasks.iter().map(|task| TASK_BYTES + task.parameters.len() as u64).sum()
 }
 
-/// Accepts a batch: all of it or, by the writer's savepoint, nothing.
+/// Accepts a batch: all of it or, because the writer undoes a verb that fails, nothing.
 pub(crate) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitted>> {
     let queues = batch.tasks.iter().map(|task| step.queue(&task.queue)).collect::<Result<Vec<i64>>>()?;
     let mut linked = Vec::<Successor<'_>>::new();
