@@ -197,13 +197,8 @@ impl State {
             task.progress = None;
         }
         if to == Status::Completed {
-            let settings = self.config.queues.get(&queue);
-            let keeps = |bytes| {
-                settings.map_or(bytes <= 2_048, |queue| {
-                    bytes <= usize::try_from(queue.keep_parameters).unwrap_or(usize::MAX)
-                })
-            };
-            task.parameters = task.parameters.take().filter(|it| !it.is_empty() && keeps(it.len()));
+            let settings = self.config.settings_of(&queue);
+            task.parameters = task.parameters.take().filter(|it| settings.keeps_parameters(it.len()));
         }
         if to == Status::Submitted || was_running {
             self.wake_queue(&queue);
