@@ -11,7 +11,7 @@ use std::{
 };
 
 use jobbers_common::engine::Result;
-use rusqlite::{Connection, Statement};
+use rusqlite::{Connection, PrepFlags, Statement};
 
 use super::error::OrStore;
 
@@ -33,8 +33,13 @@ impl<'c> Statements<'c> {
     pub(crate) fn prepare(&'c self, sql: &'static str) -> Result<HeldStatement<'c>> {
         let place = sql.as_ptr().addr();
         let idle = self.idle.borrow_mut().remove(&place);
-        let statement = idle.map_or_else(|| self.conn.prepare(sql).or_store(), Ok)?;
+        let statement = idle.map_or_else(|| self.compile(sql), Ok)?;
         Ok(HeldStatement { home: self, place, statement: Some(statement) })
+    }
+
+    /// Told that a statement stays, SQLite leaves the little fast memory that a connection has to what does not.
+    fn compile(&self, sql: &str) -> Result<Statement<'c>> {
+        self.conn.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT).or_store()
     }
 
     /// Ends all that are not in use, so that the connection can be closed.
