@@ -95,7 +95,7 @@ fn edit(task: &TaskView, registry: &RegistryView) -> Markup {
     };
     html! {
         @if task.sensitive { p.done { "Its parameters are hidden, for it is sensitive: put them in. The new task is sensitive too." } }
-        @else if raw.is_none() { p.done { "Its parameters were longer than its queue keeps once a task completed: put them in." } }
+        @else if raw.is_none() { p.done { "Its queue did not keep its parameters when it completed: put them in." } }
         (form.page())
     }
 }

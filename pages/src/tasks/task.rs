@@ -320,7 +320,7 @@ fn commands(task: &TaskView) -> Markup {
         format!("curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d {}", shell(&body));
     html! {
         @if is_hidden { p.soft { "Its parameters are hidden: put them in." } }
-        @else if is_gone { p.soft { "Its parameters were longer than its queue keeps once a task completed: put them in." } }
+        @else if is_gone { p.soft { "Its queue did not keep its parameters when it completed: put them in." } }
         pre tabindex="0" { (text(&submit)) }
         pre tabindex="0" { (text(&curl)) }
         p.soft { "The task as JSON: " a href=(format!("..{}", path(["tasks", task.id.as_str()]))) { "API" } }
