@@ -30,3 +30,36 @@ pub const ID_LENGTH: usize = 10;
 pub const SECRET_LENGTH: usize = 56;
 /// The characters of ids and secrets.
 pub const KEY_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Which bytes are characters of [`KEY_ALPHABET`]: each request with a key asks this of all its characters.
+const IS_OF_KEY: [bool; 256] = {
+    let (mut is_of_key, mut place) = ([false; 256], 0);
+    while place < KEY_ALPHABET.len() {
+        is_of_key[KEY_ALPHABET[place] as usize] = true;
+        place += 1;
+    }
+    is_of_key
+};
+
+/// The id and the secret in the text of a key, `jb_<id>_<secret>`; `None` for a text of another form. Whether there is such a
+/// key is not asked.
+#[must_use]
+pub fn parts_of_key(text: &str) -> Option<(&str, &str)> {
+    let (id, secret) = text.strip_prefix(KEY_PREFIX)?.split_once('_')?;
+    (is_of_key(id, ID_LENGTH) && is_of_key(secret, SECRET_LENGTH)).then_some((id, secret))
+}
+
+/// Whether a part of a key has this many characters, all of [`KEY_ALPHABET`].
+fn is_of_key(part: &str, length: usize) -> bool {
+    part.len() == length && part.bytes().all(|byte| IS_OF_KEY[usize::from(byte)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_characters_of_a_key_are_those_of_its_alphabet() {
+        let is_of_key = |byte: u8| IS_OF_KEY[usize::from(byte)];
+        assert!((0..=u8::MAX).all(|byte| is_of_key(byte) == KEY_ALPHABET.contains(&byte)));
+    }
+}

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::HeaderValue;
-use jobbers_common::access::{ID_LENGTH, KEY_ALPHABET, KEY_PREFIX, SECRET_LENGTH};
+use jobbers_common::access::parts_of_key;
 
 /// The text of an access key, `jb_<id>_<secret>`, ready to be sent. `Debug` does not show it.
 #[derive(Clone)]
@@ -20,11 +20,7 @@ impl ClientKey {
     /// # Errors
     /// [`ClientKeyError`] for a text of another form.
     pub fn new(text: &str) -> Result<Self, ClientKeyError> {
-        let parts = text.strip_prefix(KEY_PREFIX).and_then(|rest| rest.split_once('_'));
-        let is_of = |part: &str, length| part.len() == length && part.bytes().all(|byte| KEY_ALPHABET.contains(&byte));
-        if !parts.is_some_and(|(id, secret)| is_of(id, ID_LENGTH) && is_of(secret, SECRET_LENGTH)) {
-            return Err(ClientKeyError);
-        }
+        parts_of_key(text).ok_or(ClientKeyError)?;
         let mut value = HeaderValue::try_from(format!("Bearer {text}")).map_err(|_| ClientKeyError)?;
         value.set_sensitive(true);
         Ok(Self(value))

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{
-    ID_LENGTH, KEY_ALPHABET,
+    ID_LENGTH, is_of_key,
     pattern::Pattern,
     scope::{AccessRole, Scope},
 };
@@ -144,7 +144,7 @@ impl AccessKey {
     /// What is wrong with it, in a sentence.
     pub fn validate(&self) -> Result<(), String> {
         let id = self.id.as_str();
-        if id.len() != ID_LENGTH || !id.bytes().all(|byte| KEY_ALPHABET.contains(&byte)) {
+        if !is_of_key(id, ID_LENGTH) {
             return Err(format!("the id of a key has {ID_LENGTH} characters of 0-9 and a-z without i, l, o and u"));
         }
         for (what, label) in [("name", &self.name), ("maker", &self.created_by)] {

@@ -5,7 +5,7 @@
 use std::{fmt, str::FromStr};
 
 use jobbers_common::{
-    access::{Digest, ID_LENGTH, KEY_ALPHABET, KEY_PREFIX, SECRET_LENGTH, StoredSecret},
+    access::{Digest, ID_LENGTH, KEY_ALPHABET, KEY_PREFIX, SECRET_LENGTH, StoredSecret, parts_of_key},
     name::KeyId,
 };
 use rand::Rng as _;
@@ -73,12 +73,7 @@ impl FromStr for KeyText {
     type Err = KeyTextError;
 
     fn from_str(text: &str) -> Result<Self, KeyTextError> {
-        let parts = text.strip_prefix(KEY_PREFIX).and_then(|rest| rest.split_once('_'));
-        let (id, secret) = parts.ok_or(KeyTextError::Form)?;
-        let is_of = |part: &str, length| part.len() == length && part.bytes().all(|byte| KEY_ALPHABET.contains(&byte));
-        if !is_of(id, ID_LENGTH) || !is_of(secret, SECRET_LENGTH) {
-            return Err(KeyTextError::Form);
-        }
+        let (id, _) = parts_of_key(text).ok_or(KeyTextError::Form)?;
         let (unchecked, found) = text.split_at(text.len() - CHECKSUM_LENGTH);
         if checksum(unchecked) != found {
             return Err(KeyTextError::Checksum);
