@@ -137,3 +137,32 @@ pub enum Command {
     /// Write the manual as man pages
     Man(man::Args),
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The arguments of commands that are refused beside one that may come from the environment, where it is set for other
+    /// commands too. A cleaner's say what is deleted: it refuses what is not clear.
+    fn refused_beside_variables(command: &clap::Command) -> Vec<String> {
+        let ours = command.get_arguments().filter(|argument| {
+            let conflicts = command.get_arg_conflicts_with(argument);
+            conflicts.iter().any(|other| other.get_env().is_some())
+        });
+        let ours = ours.map(|argument| format!("{} {}", command.get_name(), argument.get_id()));
+        let below = command.get_subcommands().filter(|below| below.get_name() != "cleaner");
+        ours.chain(below.flat_map(refused_beside_variables)).collect()
+    }
+
+    #[test]
+    fn no_flag_is_refused_for_what_the_environment_has() {
+        let mut command = Cli::command();
+        command.build();
+        assert_eq!(refused_beside_variables(&command), [""; 0]);
+        let flag = || clap::Arg::new("flag").long("flag").conflicts_with("other");
+        let other = clap::Arg::new("other").long("other").env("OTHER");
+        assert_eq!(refused_beside_variables(&clap::Command::new("one").arg(flag()).arg(other)), ["one flag"]);
+    }
+}

@@ -6,5 +6,5 @@ mod layers;
 mod variables;
 
 #[cfg(feature = "cli")]
-pub use self::layers::{SiteKeys, layered, layered_on_site};
+pub use self::layers::{SiteKeys, is_flag, layered, layered_on_site};
 pub use self::{error::ConfigError, variables::of_variables};

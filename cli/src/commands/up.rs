@@ -14,7 +14,7 @@ use jobbers_manager::{
     keys::{self, BootstrapError},
 };
 use jobbers_process::{
-    config::layered,
+    config::{is_flag, layered},
     engine_url::{EngineArgs, WaitArgs},
     exit, listen,
     logging::{self, LogArgs},
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, env = "WORKER_CONFIG", value_name = "FILE")]
     worker_config: Option<PathBuf>,
     /// Run no worker: tasks wait for workers that you start beside it
-    #[arg(long, conflicts_with_all = ["role", "worker_config"])]
+    #[arg(long)]
     no_worker: bool,
     #[command(flatten)]
     dead_letters: DeadLetterArgs,
@@ -122,6 +122,12 @@ impl Args {
     /// The worker's configuration; `None` for no worker.
     fn worker(&self) -> Result<Option<jobbers_worker::Config>, Failure> {
         if self.no_worker {
+            let file = self.worker_config.as_deref().and_then(Path::to_str);
+            if self.worker.role_is_flag() || is_flag(file, "WORKER_CONFIG") {
+                return Err(Failure::Usage(
+                    "--no-worker starts no worker that --role or --worker-config is for".to_owned(),
+                ));
+            }
             return Ok(None);
         }
         let layers = layered(jobbers_worker::config::DEFAULTS, self.worker_config.as_deref(), &self.worker);

@@ -49,7 +49,10 @@ fn keys_are_changed_at_a_manager_as_in_the_store() {
     asked(&["delete", &id]).ok();
     asked(&["show", &id]).fails(1, "does not exist");
     here(&["keys", "--manager", &up.url]).fails(1, "key_required");
-    here(&["keys", "--manager", &up.url, "--engine-url", "sqlite://jobbers.db"]).ends_with(2);
+    let both = ["keys", "--manager", &up.url, "--engine-url", "sqlite://jobbers.db"];
+    here(&both).fails(2, "leave out --manager");
+    // The store of the environment is for other commands.
+    run_with(folder.path(), &both[..3], &[("ENGINE_URL", "sqlite://jobbers.db")]).fails(1, "key_required");
 }
 
 #[test]

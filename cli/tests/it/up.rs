@@ -1,6 +1,6 @@
 //! Starting and stopping the whole system.
 
-use crate::jobbers::{Running, Said, Service, Up, run, run_in};
+use crate::jobbers::{Running, Said, Service, Up, run, run_in, run_with};
 
 #[test]
 fn a_running_task_is_finished_when_the_system_is_told_to_stop() {
@@ -153,5 +153,9 @@ fn without_a_worker_its_tasks_wait_for_one_that_is_started_beside_it() {
     assert!(status.success(), "{status}");
     let again = Up::in_folder(folder, &["--role", "default"]);
     again.jobbers(&["status", "waits", "--wait=30s"]).ok();
-    run(&["up", "--no-worker", "--role", "media"]).fails(2, "cannot be used with");
+    run(&["up", "--no-worker", "--role", "media"]).fails(2, "starts no worker that --role");
+    // A variable is not refused: it is set for other commands too.
+    let folder = tempfile::tempdir().unwrap();
+    let up = ["up", "--no-worker", "--engine-url", "mongodb://db"];
+    run_with(folder.path(), &up, &[("WORKER_ROLE", "media")]).fails(64, "mongodb");
 }

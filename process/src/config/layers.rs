@@ -25,6 +25,13 @@ pub fn layered<T: DeserializeOwned>(
     merged(of_defaults(defaults), read(file)?.as_ref(), args).extract().map_err(invalid)
 }
 
+/// Whether a value that `clap` found is a flag's, and not only in the environment. A flag may contradict another flag, and then
+/// the command line is refused; a variable is set for other commands too.
+#[must_use]
+pub fn is_flag(value: Option<&str>, variable: &str) -> bool {
+    value.is_some() && value != std::env::var(variable).ok().as_deref()
+}
+
 /// The settings that name a running system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteKeys {

@@ -6,7 +6,7 @@ use clap::Args;
 use jobbers_common::values::duration;
 use serde::Serialize;
 
-use crate::site::Site;
+use crate::{config::is_flag, site::Site};
 
 /// The store's address, as flag or environment. Flatten it into a binary's arguments.
 #[derive(Debug, Clone, Default, Args, Serialize)]
@@ -35,6 +35,12 @@ impl EngineArgs {
     #[must_use]
     pub fn given(&self) -> Option<&str> {
         self.engine_url.as_deref().or(self.redis_url.as_deref())
+    }
+
+    /// Whether the address is on the command line.
+    #[must_use]
+    pub fn is_flag(&self) -> bool {
+        is_flag(self.engine_url.as_deref(), "ENGINE_URL")
     }
 
     /// The configured address, or else the store of the `jobbers up` that runs in the working directory, if any.

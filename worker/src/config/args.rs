@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, error::ErrorKind};
 use jobbers_process::{
-    config::{ConfigError, SiteKeys, layered_on_site},
+    config::{ConfigError, SiteKeys, is_flag, layered_on_site},
     engine_url::{EngineArgs, WaitArgs},
     exit,
     logging::LogArgs,
@@ -122,6 +122,14 @@ pub struct WorkerArgs {
     #[arg(id = "worker_version", long = "worker-version", env = "WORKER_VERSION", value_name = "VERSION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
+}
+
+impl WorkerArgs {
+    /// Whether the role is on the command line.
+    #[must_use]
+    pub fn role_is_flag(&self) -> bool {
+        is_flag(self.role.as_deref(), "WORKER_ROLE")
+    }
 }
 
 /// Flags and environment as one layer.

@@ -16,7 +16,7 @@ use jobbers_common::{
 };
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
 use jobbers_manager::{CommandChange, keys};
-use jobbers_process::engine_url::{EngineArgs, without_password};
+use jobbers_process::engine_url::{EngineArgs, WaitArgs, without_password};
 
 use crate::{
     client::{self, DEFAULT_URL as DEFAULT_MANAGER, ManagerArgs, ManagerClient},
@@ -33,14 +33,16 @@ const ATTEMPTS: usize = 10;
 pub(super) struct StoreArgs {
     #[command(flatten)]
     engine: EngineArgs,
-    /// Ask the manager at this address, signed in with a key that has the scopes keys:read and keys:write
-    #[arg(long, value_name = "URL", conflicts_with = "engine_url")]
+    #[command(flatten)]
+    wait: WaitArgs,
+    /// Ask the manager at this address, signed in with a key that has the scopes keys:read and keys:write, and not the store
+    #[arg(long, value_name = "URL")]
     manager: Option<String>,
     /// A file with that key, in place of the variables JOBBERS_KEY and JOBBERS_KEY_FILE
     #[arg(long, value_name = "FILE", requires = "manager")]
     key_file: Option<PathBuf>,
     /// Ask the manager of this profile of ~/.config/jobbers/profiles.toml
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["engine_url", "manager"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "manager")]
     profile: Option<String>,
     /// Print the answer as JSON
     #[arg(long)]
@@ -80,10 +82,16 @@ impl StoreArgs {
     async fn open_with(&self, options: OpenOptions) -> Result<KeyBackend, Failure> {
         let given = ManagerArgs::given(self.manager.as_ref(), self.key_file.as_ref(), self.profile.as_ref());
         if let Some(manager) = given {
+            if self.engine.is_flag() {
+                return Err(Failure::Usage(
+                    "--engine-url names the store: leave out --manager and --profile".to_owned(),
+                ));
+            }
             let (client, url) = manager.client_at()?;
             return Ok(KeyBackend::Manager { client, url });
         }
         let url = self.engine.given_or_found().unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let options = OpenOptions { wait: self.wait.wait_for_store.unwrap_or_default(), ..options };
         let engine = jobbers_engines::open(&url, options).await.map_err(|error| cant_open(&url, &error))?;
         Ok(KeyBackend::Store(OpenStore { engine, address: without_password(&url) }))
     }
