@@ -1,5 +1,6 @@
 //! The commands that documents print: followed as a reader types them, and known by the program.
 
 mod guide;
+mod installation;
 mod printed;
 mod walk;

@@ -237,11 +237,18 @@ impl Session {
     /// Follows a document to its end, and ends what it started. Each command must end with 0; those that begin as one of
     /// `others` says, with its code.
     pub(crate) fn follow(&mut self, document: &str, others: &[(&str, i32)]) {
+        self.go_through(document, others);
+        self.end();
+    }
+
+    /// The same, and what the document started goes on.
+    pub(crate) fn go_through(&mut self, document: &str, others: &[(&str, i32)]) {
         for step in steps(document) {
             match step {
                 Step::File { name, text } => {
                     // A document calls this repository's folder `jobbers`, and has it beside the reader's.
                     let text = text.replace("../jobbers/", &format!("{}/", workspace().display()));
+                    let text = self.with_addresses(&text);
                     fs::write(self.folder.join(&name), text).unwrap();
                     if name == "Cargo.toml" {
                         fs::copy(workspace().join("Cargo.lock"), self.folder.join("Cargo.lock")).unwrap();
@@ -250,7 +257,6 @@ impl Session {
                 Step::Command(command) => self.type_in(&command, others),
             }
         }
-        self.end();
     }
 
     /// What this command printed at its first time, or else the first that begins so.
@@ -272,7 +278,11 @@ impl Session {
             return;
         }
         self.count += 1;
-        if let Some((_, ready, more)) = SERVICES.iter().find(|(start, ..)| begins(command, start)) {
+        if let Some(command) = command.strip_suffix(" &").or_else(|| command.ends_with("& done").then_some(command)) {
+            let mut shell = self.shell(command);
+            shell.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+            self.beside.push(Beside(shell.spawn().unwrap()));
+        } else if let Some((_, ready, more)) = SERVICES.iter().find(|(start, ..)| begins(command, start)) {
             self.serve(command, ready, more);
         } else if begins(command, REDIS) {
             self.start_redis(&command[REDIS.len()..]);
@@ -287,10 +297,6 @@ impl Session {
         } else if command.contains("() {") || begins(command, "export") {
             let typed = self.as_typed(command);
             self.shell.push_str(&format!("{typed}\n"));
-        } else if let Some(command) = command.strip_suffix(" &") {
-            let mut shell = self.shell(command);
-            shell.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-            self.beside.push(Beside(shell.spawn().unwrap()));
         } else {
             self.run(command, others);
         }
@@ -310,11 +316,13 @@ impl Session {
 
     /// The command for this session: with ids, and with addresses of this session.
     fn as_typed(&mut self, command: &str) -> String {
-        let mut command = with_ids(command, || self.ids.pop_front().unwrap_or_else(|| self.id.clone()));
-        for (documented, real) in &self.addresses {
-            command = command.replace(documented, real);
-        }
+        let command = with_ids(command, || self.ids.pop_front().unwrap_or_else(|| self.id.clone()));
+        let command = self.with_addresses(&command);
         if command == WATCHING { format!("{WATCHING} --once") } else { command }
+    }
+
+    fn with_addresses(&self, text: &str) -> String {
+        self.addresses.iter().fold(text.to_owned(), |text, (documented, real)| text.replace(documented, real))
     }
 
     fn shell(&mut self, command: &str) -> Command {

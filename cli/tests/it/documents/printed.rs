@@ -39,7 +39,7 @@ fn printed(text: &str) -> Vec<Printed> {
         if let Some(language) = line.trim_start().strip_prefix("```") {
             let block: Vec<&str> = lines.by_ref().take_while(|line| !line.trim_start().starts_with("```")).collect();
             if language == "sh" {
-                let typed = commands(&block).into_iter().flat_map(|command| simple_commands(&command));
+                let typed = commands(&block).into_iter().flat_map(|command| simple_commands(&once(&command)));
                 found.extend(typed.filter_map(of_program).map(|words| Printed { words, is_complete: true }));
             }
         } else if line.trim().is_empty() {
@@ -82,6 +82,17 @@ fn code_spans(paragraph: &str) -> Vec<&str> {
         rest = &after[end + fence.len()..];
     }
     spans
+}
+
+/// A loop `for NAME in FIRST …` with its first value, in place of its variable.
+fn once(line: &str) -> String {
+    let mut words = line.split(' ');
+    match (words.next(), words.next(), words.next(), words.next()) {
+        (Some("for"), Some(name), Some("in"), Some(first)) => {
+            line.replace(&format!("${name}"), first.trim_end_matches(';'))
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// The commands of a line for the shell, each as its words: without quotes, redirections and what joins them.

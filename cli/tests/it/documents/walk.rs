@@ -46,7 +46,8 @@ const NOT_FOLLOWED: [(&str, &str); 7] = [
     ),
     (
         "docs/guides/production.md",
-        "it installs services as root, and builds an image; `tests/system` starts what these start",
+        "it installs services as root, and builds an image; `tests/system` starts what these start, and `installation` sets \
+         up all of it in ten commands",
     ),
     ("docs/guides/redis-cluster.md", "it starts six servers; `tests/system` follows such a Cluster through failovers"),
     ("docs/guides/redis-sentinel.md", "it starts three servers and three Sentinels; `tests/system` follows these too"),
