@@ -47,7 +47,7 @@ pub(crate) use self::{
 };
 use crate::{
     app::App,
-    credentials::key_text::{KeyText, KeyTextError, is_same},
+    credentials::key_text::{KeyText, is_same},
     listening::identity::Identity,
     snapshots::live_config::LiveConfig,
 };
@@ -368,7 +368,7 @@ impl Visitor {
 /// # Errors
 /// [`Code::KeyRefused`].
 pub(crate) fn find_by_text(config: &Config, text: &str, now: Timestamp) -> Result<(KeyText, Arc<AccessKey>)> {
-    let text: KeyText = text.parse().map_err(|error: KeyTextError| refused(&error.to_string()))?;
+    let text = KeyText::unchecked(text).map_err(|error| refused(&error.to_string()))?;
     let (key, _) = find(config, &text, now)?;
     Ok((text, key))
 }
@@ -378,7 +378,7 @@ fn sign_in(config: &Config, headers: &HeaderMap) -> Result<Option<(Arc<AccessKey
     if config.keys.is_empty() {
         return Ok(None);
     }
-    let text = bearer(headers)?.parse().map_err(|error: KeyTextError| refused(&error.to_string()))?;
+    let text = KeyText::unchecked(bearer(headers)?).map_err(|error| refused(&error.to_string()))?;
     find(config, &text, SystemTime::now().into()).map(Some)
 }
 
@@ -388,10 +388,13 @@ fn find(config: &Config, text: &KeyText, now: Timestamp) -> Result<(Arc<AccessKe
     let known = config.keys.get(text.id());
     match known.filter(|key| key.valid_secrets(now).any(|secret| is_same(secret, &digest))) {
         Some(key) => Ok((Arc::clone(key), digest)),
-        None => Err(refused(&format!(
-            "key {} does not exist, has another secret, or was revoked, replaced or has expired; `jobbers keys` lists the keys",
-            text.id()
-        ))),
+        None => {
+            text.check().map_err(|error| refused(&error.to_string()))?;
+            Err(refused(&format!(
+                "key {} does not exist, has another secret, or was revoked, replaced or has expired; `jobbers keys` lists the keys",
+                text.id()
+            )))
+        }
     }
 }
 

@@ -69,17 +69,34 @@ impl KeyText {
     }
 }
 
+impl KeyText {
+    /// Takes a text of the form of a key, whose checksum was not looked at: [`Self::check`] does.
+    ///
+    /// # Errors
+    /// [`KeyTextError::Form`].
+    pub(crate) fn unchecked(text: &str) -> Result<Self, KeyTextError> {
+        let (id, _) = parts_of_key(text).ok_or(KeyTextError::Form)?;
+        let id = KeyId::new(id).map_err(|_| KeyTextError::Form)?;
+        Ok(Self { id, text: text.to_owned() })
+    }
+
+    /// Whether its checksum fits. Asked of a text that is no valid key, to say why: one that is valid has the right one.
+    ///
+    /// # Errors
+    /// [`KeyTextError::Checksum`].
+    pub(crate) fn check(&self) -> Result<(), KeyTextError> {
+        let (unchecked, found) = self.text.split_at(self.text.len() - CHECKSUM_LENGTH);
+        if checksum(unchecked) == found { Ok(()) } else { Err(KeyTextError::Checksum) }
+    }
+}
+
 impl FromStr for KeyText {
     type Err = KeyTextError;
 
     fn from_str(text: &str) -> Result<Self, KeyTextError> {
-        let (id, _) = parts_of_key(text).ok_or(KeyTextError::Form)?;
-        let (unchecked, found) = text.split_at(text.len() - CHECKSUM_LENGTH);
-        if checksum(unchecked) != found {
-            return Err(KeyTextError::Checksum);
-        }
-        let id = KeyId::new(id).map_err(|_| KeyTextError::Form)?;
-        Ok(Self { id, text: text.to_owned() })
+        let text = Self::unchecked(text)?;
+        text.check()?;
+        Ok(text)
     }
 }
 
