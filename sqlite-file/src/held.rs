@@ -17,10 +17,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::log::files_of;
-
-/// Identifies a file: device and inode.
-pub(crate) type Identity = (u64, u64);
+use crate::{
+    examine::{Identity, identity},
+    log::files_of,
+};
 
 /// The rights of a new file: its tasks concern its owner alone. SQLite gives the log and its index the same.
 const PRIVATE: u32 = 0o600;
@@ -47,10 +47,6 @@ impl HeldRegistry {
 fn registry() -> MutexGuard<'static, HeldRegistry> {
     // Each change is one insertion or removal, so a panic leaves nothing half done.
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn identity(path: &Path) -> io::Result<Identity> {
-    fs::metadata(path).map(|metadata| identity_of(&metadata))
 }
 
 fn identity_of(metadata: &Metadata) -> Identity {

@@ -19,7 +19,8 @@ use rusqlite::Connection;
 
 use crate::{
     error::{Error, FileErrorKind, Result},
-    held::{HeldFiles, Identity, identity},
+    examine::{Identity, identity},
+    held::HeldFiles,
     log::{close_quietly, cut_log, log_of},
 };
 

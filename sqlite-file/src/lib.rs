@@ -8,6 +8,7 @@
 
 mod connection;
 mod error;
+mod examine;
 mod held;
 mod in_place;
 mod log;
@@ -18,6 +19,7 @@ mod statements;
 pub use self::{
     connection::Settings,
     error::{Error, FileErrorKind, Result},
+    examine::{Identity, identity, length},
     held::{close, exposure, is_held, without_links},
     in_place::{Adrift, OpenFiles},
     log::{LOG_BYTES, check_not_emptied, close_quietly, copy_log, cut_log, index_of, is_log_at_rest, log_of},

@@ -10,6 +10,7 @@ use rusqlite::{Connection, config::DbConfig};
 
 use crate::{
     error::{Error, FileErrorKind, Result},
+    examine::length,
     pragma,
 };
 
@@ -81,7 +82,7 @@ pub fn is_log_at_rest(path: &Path, at_least: Duration) -> bool {
 /// # Errors
 /// [`FileErrorKind::Corrupt`].
 pub fn check_not_emptied(path: &Path) -> Result<()> {
-    let bytes = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let bytes = |path: &Path| length(path).unwrap_or(0);
     let log = log_of(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     if bytes(path) > 0 || bytes(&log) == 0 {
         return Ok(());

@@ -19,14 +19,14 @@ use super::{
         damage::Damage,
         error::OrStore,
         heartbeats::Heartbeats,
+        log_length::LogFile,
         mark::Mark,
         meta::Meta,
         reserve::Reserve,
         stall::Stall,
     },
     threads::{
-        commit_notifier::CommitNotifier, lookout::Lookout, page_check, readers::Readers, shared::Shared,
-        waiters::Waiters, watch::Watch, writer::Writer,
+        lookout::Lookout, page_check, readers::Readers, shared::Shared, waiters::Waiters, watch::Watch, writer::Writer,
     },
 };
 use crate::options::{OpenOptions, announce};
@@ -108,9 +108,9 @@ impl SqliteEngine {
             Some(file) if !is_new && !options.must_exist => Some(page_check::start(file, Arc::clone(&shared))?),
             _ => None,
         };
-        let notifier = CommitNotifier::of(file.as_deref());
+        let log = LogFile::of(file.as_deref());
         let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
-        let writer = Writer::start(conn, Arc::clone(&shared), quota, notifier)?;
+        let writer = Writer::start(conn, Arc::clone(&shared), quota, log)?;
         announce(&address.shown(), is_new);
         Ok(Self { address, quota, shared, writer, readers, lookout, page_check })
     }

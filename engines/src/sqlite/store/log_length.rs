@@ -1,6 +1,9 @@
 //! Compares the length of the log with its index, which is in memory: a log that was cut from outside is shorter.
 
+use std::path::{Path, PathBuf};
+
 use jobbers_common::engine::Result;
+use jobbers_sqlite_file::{length, log_of};
 use rusqlite::{Connection, ffi};
 
 use super::error::OrStore;
@@ -10,6 +13,25 @@ const LOG_HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: u64 = 24;
 /// The page size that a store is created with.
 pub(crate) const PAGE_BYTES: u64 = 4_096;
+
+/// The log of an open store.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    /// `None` for a store in memory, which has none.
+    path: Option<PathBuf>,
+}
+
+impl LogFile {
+    /// The log of the store at `path`.
+    pub(crate) fn of(path: Option<&Path>) -> Self {
+        Self { path: path.map(log_of) }
+    }
+
+    /// Its length in bytes; 0 without a log.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.path.as_ref().and_then(|path| length(path).ok()).unwrap_or(0)
+    }
+}
 
 /// Whether the log is as long as its index says. Both are compared again while another process changes them.
 pub(crate) fn log_is_whole(conn: &Connection, bytes: impl Fn() -> u64) -> Result<bool> {

@@ -3,7 +3,8 @@
 //! SQLite reads a log up to the first frame that is damaged or missing and says nothing of what follows, so a log that
 //! was cut, a damaged one and an older file in the store's place all open without an error. The mark is in another file
 //! ([`file_of`]) and is written after each commit. When a store is opened with fewer commits than its mark, they are
-//! missing; that is noted in the same file, so that health says it until an operator removes the file.
+//! missing; that is noted in the same file, so that health says it until an operator removes the file. Other processes watch the
+//! file, and so hear of each commit ([`commit_listener`](crate::sqlite::threads::commit_listener)).
 //!
 //! It notices nothing where the file is missing as well: in a folder to which only the database was copied.
 
@@ -14,6 +15,8 @@ use std::{
 };
 
 use jobbers_common::time::Timestamp;
+use jobbers_sqlite_file::{Identity, identity};
+use parking_lot::Mutex;
 
 use super::heartbeats::file_of;
 
@@ -53,7 +56,14 @@ impl MissingCommits {
 #[derive(Debug, Default)]
 pub(crate) struct Mark {
     path: Option<PathBuf>,
-    file: Option<File>,
+    open: Mutex<Option<OpenMark>>,
+}
+
+/// The file, and which one it is.
+#[derive(Debug)]
+struct OpenMark {
+    file: File,
+    identity: Option<Identity>,
 }
 
 impl Mark {
@@ -73,17 +83,22 @@ impl Mark {
             acknowledged: known.as_ref().map_or(acknowledged, |known| known.acknowledged.max(acknowledged)),
             found: in_words(now),
         });
-        let mark = Self { path: Some(path.to_owned()), file: open(path) };
-        if let (Some(file), true) = (&mark.file, found.is_some() || acknowledged != commits) {
+        let open = OpenMark::of(path);
+        if let (Some(open), true) = (&open, found.is_some() || acknowledged != commits) {
             let missing = found.as_ref().or(known.as_ref());
-            write(file, commits, missing);
+            write(&open.file, commits, missing);
         }
-        Ok((mark, found))
+        Ok((Self { path: Some(path.to_owned()), open: Mutex::new(open) }, found))
     }
 
-    /// Notes that commits up to this one are acknowledged.
+    /// Notes that commits up to this one are acknowledged, in a new file if the earlier one was removed.
     pub(crate) fn note(&self, commits: i64) {
-        if let Some(file) = &self.file {
+        let Some(path) = &self.path else { return };
+        let mut open = self.open.lock();
+        if open.as_ref().is_none_or(|open| open.identity != identity(&file_of(path)).ok()) {
+            *open = OpenMark::of(path);
+        }
+        if let Some(OpenMark { file, .. }) = &*open {
             // Without it a loss may go unnoticed; the commit itself is safe.
             file.write_all_at(head(commits).as_bytes(), 0).ok();
         }
@@ -104,9 +119,13 @@ fn in_words(time: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(time.as_micros()).unwrap_or_default().strftime("%F %H:%M UTC").to_string()
 }
 
-fn open(path: &Path) -> Option<File> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file_of(path));
-    opened.inspect_err(|error| tracing::debug!(%error, "the mark of the store can't be written")).ok()
+impl OpenMark {
+    fn of(path: &Path) -> Option<Self> {
+        let path = file_of(path);
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let said = opened.inspect_err(|error| tracing::debug!(%error, "the mark of the store can't be written"));
+        said.ok().map(|file| Self { file, identity: identity(&path).ok() })
+    }
 }
 
 fn head(commits: i64) -> String {

@@ -19,6 +19,7 @@ use std::{
 };
 
 use jobbers_common::engine::{Error, Result};
+use jobbers_sqlite_file::length;
 use nix::sys::statvfs::statvfs;
 use parking_lot::Mutex;
 
@@ -77,7 +78,7 @@ impl Reserve {
 
     /// The length of the file; `None` if there is none.
     fn left(&self) -> Option<u64> {
-        fs::metadata(self.path.as_ref()?).ok().map(|metadata| metadata.len())
+        length(self.path.as_ref()?).ok()
     }
 
     /// Gives up a piece. Returns whether there was one.

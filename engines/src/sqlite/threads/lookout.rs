@@ -1,6 +1,6 @@
 //! Notices what other processes commit to the same file.
 //!
-//! Their [`commit_notifier`] signals each commit. After a signal, and once a second in case one was missed, a cheap read
+//! The [`commit_listener`](super::commit_listener) signals each commit. After a signal, and once a second in case one was missed, a cheap read
 //! shows whether another process committed; only then the waiting callers it concerns are woken. While no caller waits,
 //! nothing is watched.
 
@@ -24,7 +24,7 @@ use jobbers_common::{
 use jobbers_sqlite_file::{copy_log, cut_log, is_log_at_rest};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{commit_notifier, readers, shared::Shared, waiters::SetAside};
+use super::{commit_listener::CommitListener, readers, shared::Shared, waiters::SetAside};
 use crate::sqlite::{
     boards,
     follow::unknown,
@@ -114,17 +114,16 @@ impl Lookout {
     fn keep_watch(&mut self, signals: &Receiver<()>) {
         let is_awake = |shared: &Shared, awake| shared.watch.is_awake.store(awake, Ordering::SeqCst);
         is_awake(&self.shared, true);
-        let shared = Arc::clone(&self.shared);
-        let listening = commit_notifier::listen(&self.path, move || shared.watch.signal());
-        if let Err(error) = &listening {
-            tracing::debug!(%error, "the log can't be watched; looking once a second");
-        }
+        let mut listener = self.listen();
         let mut last_needed = Instant::now();
         loop {
             if let Err(error) = self.look() {
                 tracing::debug!(%error, "looking for other processes' commits failed");
             }
             self.look_after_file();
+            if listener.as_ref().is_some_and(CommitListener::is_outdated) {
+                listener = self.listen();
+            }
             thread::sleep(PAUSE);
             if signals.recv_timeout(self.next_look()) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
                 return;
@@ -140,6 +139,15 @@ impl Lookout {
                 is_awake(&self.shared, true);
             }
         }
+    }
+
+    /// Has each commit signal the thread, if the system can.
+    fn listen(&self) -> Option<CommitListener> {
+        let shared = Arc::clone(&self.shared);
+        let listening = CommitListener::start(&self.path, move || shared.watch.signal());
+        let said =
+            listening.inspect_err(|error| tracing::debug!(%error, "the mark can't be watched; looking once a second"));
+        said.ok()
     }
 
     /// When to look next although no commit was noticed.

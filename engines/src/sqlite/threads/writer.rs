@@ -20,8 +20,8 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use self::job::Job;
-use super::{commit_notifier::CommitNotifier, result_slot::ResultSlot, shared::Shared};
-use crate::sqlite::kernel::step::Step;
+use super::{result_slot::ResultSlot, shared::Shared};
+use crate::sqlite::{kernel::step::Step, store::log_length::LogFile};
 
 mod committer;
 mod job;
@@ -72,11 +72,11 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(crate) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, notifier: CommitNotifier) -> Result<Self> {
+    pub(crate) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, log: LogFile) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
-            .spawn(move || committer::serve(&conn, &shared, quota, notifier, waiting))
+            .spawn(move || committer::serve(&conn, &shared, quota, log, waiting))
             .map_err(|error| Error::unavailable(format!("the store's writer can't be started: {error}")))?;
         Ok(Self { jobs, thread: Some(thread) })
     }

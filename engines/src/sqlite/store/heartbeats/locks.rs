@@ -2,13 +2,14 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use jobbers_common::time::Timestamp;
+use jobbers_sqlite_file::identity;
 use nix::{
     fcntl::{FcntlArg, fcntl},
     libc,
@@ -87,9 +88,8 @@ impl Beating {
 
     /// Opens the file; again, with its locks, if another one is in its place.
     fn open(&mut self, path: &Path) -> io::Result<()> {
-        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-        let open = self.file.as_ref().and_then(|file| file.metadata().ok()).map(identity);
-        if open.is_some() && fs::metadata(path).ok().map(identity) == open {
+        let open = self.file.as_ref().and_then(|file| file.metadata().ok()).map(|is| (is.dev(), is.ino()));
+        if open.is_some() && identity(path).ok() == open {
             return Ok(());
         }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;

@@ -29,12 +29,12 @@ use crate::sqlite::{
     store::{
         connection::CUT_WITHIN,
         error::{OrStore, in_words_of_the_store},
-        log_length::log_is_whole,
+        log_length::{LogFile, log_is_whole},
         meta::{Meta, least_revision},
         quota,
         statements::Statements,
     },
-    threads::{commit_notifier::CommitNotifier, shared::Shared},
+    threads::shared::Shared,
     verbs::prune,
 };
 
@@ -75,7 +75,7 @@ pub(super) struct Committer<'c> {
     statements: &'c Statements<'c>,
     shared: &'c Shared,
     quota: Quota,
-    notifier: CommitNotifier,
+    log: LogFile,
     /// How many of the next groups run with savepoints.
     guarded: usize,
     /// The commit counter of the store after our last commit; `None` before the first transaction.
@@ -91,7 +91,7 @@ pub(super) fn serve(
     conn: &Connection,
     shared: &Shared,
     quota: Quota,
-    notifier: CommitNotifier,
+    log: LogFile,
     waiting: mpsc::Receiver<Box<dyn Job>>,
 ) {
     // Without a destructor it may be borrowed for as long as the statements in it borrow the connection.
@@ -101,7 +101,7 @@ pub(super) fn serve(
         statements: &statements,
         shared,
         quota,
-        notifier,
+        log,
         guarded: 0,
         commits: None,
         log_bytes: None,
@@ -150,7 +150,7 @@ impl Committer<'_> {
         if self.shared.files.is_adrift() || Instant::now() < self.look_at_log_at {
             return;
         }
-        let bytes = self.notifier.log_bytes();
+        let bytes = self.log.bytes();
         let mut pause = LOG_LOOK;
         if i64::try_from(bytes).is_ok_and(|bytes| bytes > LOG_BYTES) {
             match cut_log(self.conn, CUT_WITHIN).or_store() {
@@ -255,17 +255,15 @@ impl Committer<'_> {
         self.roll_back();
         self.shared.stall.end();
         self.shared.damage.note(&attempt);
-        self.log_bytes = Some(self.notifier.log_bytes());
+        self.log_bytes = Some(self.log.bytes());
         attempt
     }
 
     /// Fails if the log was cut from outside. SQLite would go on behind the gap, and nothing that is behind a gap is
     /// found when the store is opened again.
     fn check_log(&self) -> Result<()> {
-        let bytes = self.notifier.log_bytes();
-        if self.log_bytes.is_some_and(|before| bytes >= before)
-            || log_is_whole(self.conn, || self.notifier.log_bytes())?
-        {
+        let bytes = self.log.bytes();
+        if self.log_bytes.is_some_and(|before| bytes >= before) || log_is_whole(self.conn, || self.log.bytes())? {
             return Ok(());
         }
         let why = "the log (-wal) was cut from outside while it was in use: what it held is lost, except what the database \
@@ -322,11 +320,13 @@ impl Committer<'_> {
             self.shared.files.check().or_store()?;
             // Not earlier: before our commit, this number may become another process's.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
+            // Other processes hear of the commit by it.
             self.shared.mark.note(commits);
-            self.notifier.notify();
         }
         self.commits = Some(commits);
-        self.shared.catalog.store(catalog);
+        if !Arc::ptr_eq(&catalog, &self.shared.catalog.load()) {
+            self.shared.catalog.store(catalog);
+        }
         if is_foreign {
             self.shared.watch.look();
         }
