@@ -4,7 +4,7 @@
 //! was cut, a damaged one and an older file in the store's place all open without an error. The mark is in another file
 //! ([`file_of`]) and is written after each commit. When a store is opened with fewer commits than its mark, they are
 //! missing; that is noted in the same file, so that health says it until an operator removes the file. Other processes watch the
-//! file, and so hear of each commit ([`commit_listener`](crate::sqlite::threads::commit_listener)).
+//! file, and so are notified of each commit ([`commit_listener`](crate::sqlite::threads::commit_listener)).
 //!
 //! It notices nothing where the file is missing as well: in a folder to which only the database was copied.
 

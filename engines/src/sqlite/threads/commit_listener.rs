@@ -1,4 +1,4 @@
-//! Hears of the commits of other processes.
+//! Is notified of the commits of other processes.
 //!
 //! SQLite writes its log *before* a commit becomes visible. What makes it visible is a write to shared memory, of which the
 //! system notifies no process. The store's mark ([`mark`](crate::sqlite::store::mark)) is written after that, so other

@@ -320,7 +320,7 @@ impl Committer<'_> {
             self.shared.files.check().or_store()?;
             // Not earlier: before our commit, this number may become another process's.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
-            // Other processes hear of the commit by it.
+            // It notifies other processes of the commit.
             self.shared.mark.note(commits);
         }
         self.commits = Some(commits);
