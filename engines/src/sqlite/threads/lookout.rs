@@ -1,8 +1,8 @@
 //! Notices what other processes commit to the same file.
 //!
-//! The [`commit_listener`](super::commit_listener) signals each commit. After a signal, and once a second in case one was missed, a cheap read
-//! shows whether another process committed; only then the waiting callers it concerns are woken. While no caller waits,
-//! nothing is watched.
+//! The [`commit_listener`](super::commit_listener) signals each commit. After a signal, and once a second in case one was
+//! missed, a cheap read shows whether another process committed; only then the waiting callers it concerns are woken. While
+//! no caller waits, nothing is watched.
 
 use std::{
     collections::BTreeMap,
@@ -114,15 +114,19 @@ impl Lookout {
     fn keep_watch(&mut self, signals: &Receiver<()>) {
         let is_awake = |shared: &Shared, awake| shared.watch.is_awake.store(awake, Ordering::SeqCst);
         is_awake(&self.shared, true);
-        let mut listener = self.listen();
+        let (mut listener, mut listened_at) = (self.listen(), Instant::now());
         let mut last_needed = Instant::now();
         loop {
             if let Err(error) = self.look() {
                 tracing::debug!(%error, "looking for other processes' commits failed");
             }
             self.look_after_file();
-            if listener.as_ref().is_some_and(CommitListener::is_outdated) {
-                listener = self.listen();
+            // A mark that was removed is there again after the next commit, and not before.
+            if listened_at.elapsed() >= FALLBACK {
+                listened_at = Instant::now();
+                if listener.as_ref().is_none_or(CommitListener::is_outdated) {
+                    listener = self.listen();
+                }
             }
             thread::sleep(PAUSE);
             if signals.recv_timeout(self.next_look()) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
