@@ -38,28 +38,35 @@ end
 
 -- Ends a task. Every end passes here. `lease` is its last record, with a history; `by` and `fence` identify the
 -- settlement and its lease; a completed task has a result, or an empty one, and its parameters begin after `open`.
-local function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, open)
-  local record
-  if status == @state.completed then
-    -- include remains
-    record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at, open) .. remains
-  else
-    record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at)
-    if dead_letter == @flag.yes then
-      -- include copy
+-- Makes no string that is only a part of another: to hash it would cost as much as to write it.
+local finish
+do
+  -- The result that was marked last, and its mark: most often the results of a batch are of one length.
+  local marked_length, marked = -1, ''
+  function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, open)
+    local record
+    if status == @state.completed then
+      -- include remains
+      record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at, open)
+        .. mark .. result .. sub(lease, first)
+    else
+      record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at)
+      if dead_letter == @flag.yes then
+        -- include copy
+      end
     end
-  end
-  local last, over, counts = #records, queue.over, queue.counts
-  records[last + 1], records[last + 2] = id, record
-  local is_read = #record > @mark.most_bytes or byte(lease, @lease.remember.at) == @flag.yes.byte
-  over[#over + 1] = revision .. (is_read and @mark.needs_record or status) .. id
-  counts[status] = (counts[status] or 0) + 1
-  if watched then
-    finished[#finished + 1] = id
-  end
-  if byte(lease, @lease.linked.at) ~= @linked.no.byte then
-    ended_links[#ended_links + 1] =
-      { id = id, status = status, before = revision, has_waited = byte(lease) == @state.waiting.byte }
+    local last, over, counts = #records, queue.over, queue.counts
+    records[last + 1], records[last + 2] = id, record
+    local is_read = #record > @mark.most_bytes or byte(lease, @lease.remember.at) == @flag.yes.byte
+    over[#over + 1] = revision .. (is_read and @mark.needs_record or status) .. id
+    counts[status] = (counts[status] or 0) + 1
+    if watched then
+      finished[#finished + 1] = id
+    end
+    if byte(lease, @lease.linked.at) ~= @linked.no.byte then
+      ended_links[#ended_links + 1] =
+        { id = id, status = status, before = revision, has_waited = byte(lease) == @state.waiting.byte }
+    end
   end
 end
 
