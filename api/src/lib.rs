@@ -18,6 +18,7 @@ pub mod client;
 pub mod dead_letter;
 pub mod lease;
 mod openapi;
+pub mod overview;
 pub mod problem;
 pub mod queue;
 pub mod schedule;

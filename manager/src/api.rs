@@ -24,6 +24,7 @@ mod health;
 mod leases;
 mod lists;
 mod metrics;
+mod overview;
 mod queues;
 mod registry;
 mod schedules;
@@ -158,6 +159,7 @@ fn of_arrangement() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(access::keys::revoke),
         routes!(access::audit_log::list),
         routes!(access::session::begin, access::session::end),
+        routes!(overview::overview),
         routes!(health::live),
         routes!(health::ready),
         routes!(metrics::metrics),

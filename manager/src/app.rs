@@ -37,6 +37,7 @@ use crate::{
         definitions::Definitions,
         known_tasks::{Known, KnownTasks},
         live_config::LiveConfig,
+        overview::Overview,
         total_history::TotalHistory,
     },
     submissions::ids::IdGenerator,
@@ -94,6 +95,7 @@ pub(crate) struct App {
     pub(crate) meters: Meters,
     pub(crate) gauges: Gauges,
     pub(crate) history: TotalHistory,
+    pub(crate) overview: Overview,
 }
 
 impl App {
@@ -130,6 +132,7 @@ impl App {
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
             gauges: Gauges::default(),
             history: TotalHistory::default(),
+            overview: Overview::default(),
         }
     }
 

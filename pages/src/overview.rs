@@ -5,6 +5,7 @@
 use jobbers_api::{
     board::BoardListView,
     dead_letter::StatsView,
+    overview::OverviewView,
     queue::{QueueListView, QueueView, history::HistoryView},
     task::list::TaskPageView,
     worker::{WorkerListView, WorkerView},
@@ -43,11 +44,11 @@ pub(super) async fn show(screen: Screen) -> Answered {
     let failures: Result<TaskPageView, ApiRefusal> = api.get(&bad).await;
     let history: Result<HistoryView, ApiRefusal> = api.get("/history?last=60").await;
     let boards: Result<BoardListView, ApiRefusal> = api.get(&format!("/boards?limit={ROWS}")).await;
-    let alive = workers.as_ref().ok().map(|list| list.workers.as_slice());
-    let needs = needs::all(&screen.ready.warnings, &queues.queues, alive, letters.as_ref().ok());
+    let overview: Result<OverviewView, ApiRefusal> = api.get("/overview").await;
+    let alive = workers.as_ref().map_or(&[][..], |list| list.workers.as_slice());
     let body = html! {
-        div #needs data-live { (needs::list(&needs)) }
-        (figures(&queues, alive.unwrap_or_default()))
+        div #needs data-live { (needs::list(&screen.ready.warnings, &overview, letters.as_ref().ok())) }
+        (figures(&queues, alive))
         (chart::card("history", "The last hour", "hour", &history))
         (queue_card(&queues))
         div.two {

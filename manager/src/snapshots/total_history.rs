@@ -1,10 +1,7 @@
 //! What happened in all queues together. One reading of the store is for all who ask within a few seconds: with many
 //! queues it takes some milliseconds.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
 use jobbers_common::{
     engine::{Engine, QueueListRequest, Result},
@@ -13,10 +10,8 @@ use jobbers_common::{
     name::QueueName,
     time::Timestamp,
 };
-use tokio::sync::Mutex;
 
-/// How old an answer may be.
-const KEPT: Duration = Duration::from_secs(3);
+use super::shared_reading::SharedReading;
 
 /// The slots in which something happened, the earliest first, and the store's time when they were read.
 #[derive(Debug, Clone)]
@@ -25,19 +20,15 @@ pub(crate) struct Total {
     pub(crate) slots: Vec<Slot>,
 }
 
-/// A reading, and when it ended.
-type Reading = (Instant, Result<Total>);
-
 /// The last reading of each grain.
 #[derive(Debug, Default)]
 pub(crate) struct TotalHistory {
-    minutes: Mutex<Option<Reading>>,
-    hours: Mutex<Option<Reading>>,
+    minutes: SharedReading<Total>,
+    hours: SharedReading<Total>,
 }
 
 impl TotalHistory {
-    /// The sum over all queues. Those that ask meanwhile wait for the same reading, and share its failure too: with a store
-    /// that is away they would otherwise fail one after the other.
+    /// The sum over all queues.
     ///
     /// # Errors
     /// Those of the store.
@@ -46,14 +37,7 @@ impl TotalHistory {
             Grain::Minute => &self.minutes,
             Grain::Hour => &self.hours,
         };
-        let asked_at = Instant::now();
-        let mut last = last.lock().await;
-        let serves = |(ended_at, total): &&Reading| *ended_at > asked_at || total.is_ok() && ended_at.elapsed() < KEPT;
-        if let Some((_, total)) = last.as_ref().filter(serves) {
-            return total.clone();
-        }
-        let total = sum(engine, by).await;
-        last.insert((Instant::now(), total)).1.clone()
+        last.get(sum(engine, by)).await
     }
 }
 

@@ -9,6 +9,7 @@ mod described;
 mod fault;
 mod history;
 mod leases;
+mod overview;
 mod pages;
 mod parade;
 mod server;

@@ -27,7 +27,7 @@ use crate::{
 mod actions;
 mod browser;
 mod links;
-mod live;
+pub(crate) mod live;
 mod texts;
 mod trouble;
 

@@ -1,20 +1,26 @@
 //! What needs an operator, each in a sentence with its reason and the command that helps.
 
-use jobbers_api::{dead_letter::StatsView, queue::QueueView, worker::WorkerView};
+use jobbers_api::{
+    dead_letter::StatsView,
+    overview::{NeedCode, NeedView, OverviewView},
+    queue::QueueView,
+};
 use jobbers_common::lifecycle::Status;
 use maud::{Markup, html};
 
-use crate::elements::words::{line, many, number, prose, seconds, shell, to};
+use crate::{
+    elements::{
+        frame::missing,
+        words::{line, many, number, prose, to},
+    },
+    session::ask::ApiRefusal,
+};
 
 /// How many needs a page shows; the number says how many there are.
 const SHOWN: usize = 12;
-/// From which age on, in seconds, tasks that wait are worth a word.
-const LATE: f64 = 60.0;
-/// The same for a queue whose limit is reached, which may be as it should be.
-const LATE_AT_LIMIT: f64 = 30.0;
 
 /// One thing that needs an operator.
-pub(crate) struct Need {
+struct Need {
     is_bad: bool,
     sentence: Markup,
     command: Option<String>,
@@ -33,16 +39,10 @@ pub(crate) fn is_at_limit(queue: &QueueView) -> bool {
 }
 
 /// What needs an operator, the worst first.
-pub(crate) fn all(
-    warnings: &[String],
-    queues: &[QueueView],
-    workers: Option<&[WorkerView]>,
-    letters: Option<&StatsView>,
-) -> Vec<Need> {
+fn all(warnings: &[String], overview: &OverviewView, letters: Option<&StatsView>) -> Vec<Need> {
     let mut needs: Vec<Need> = warnings.iter().map(|warning| of_warning(warning)).collect();
     needs.extend(letters.and_then(of_letters));
-    needs.extend(workers.into_iter().flat_map(|workers| of_workers(workers, queues)));
-    needs.extend(queues.iter().filter_map(of_queue));
+    needs.extend(overview.needs.iter().map(of_api));
     needs.sort_by_key(|need| !need.is_bad);
     needs
 }
@@ -61,58 +61,42 @@ fn of_letters(letters: &StatsView) -> Option<Need> {
     Some(Need { is_bad: true, sentence, command, link: Some(("letters".to_owned(), "Look at them")) })
 }
 
-fn of_workers(workers: &[WorkerView], queues: &[QueueView]) -> Vec<Need> {
-    let waiting: u64 = queues.iter().map(|queue| count(queue, &[Status::Submitted])).sum();
-    let mut needs = Vec::new();
-    if workers.is_empty() && waiting > 0 {
-        let sentence = html! { "No worker is alive: " (many(waiting, "task")) " wait until one starts." };
-        needs.push(Need { is_bad: true, sentence, command: Some("jobbers worker".to_owned()), link: None });
+fn of_api(need: &NeedView) -> Need {
+    let label = match need.code {
+        NeedCode::QueuePaused => "Resume…",
+        NeedCode::QueueAtLimit => "Change the limit…",
+        NeedCode::QueueLate => "Why?",
+        NeedCode::NoWorker | NeedCode::HungThreads | NeedCode::Suspects => "Look",
+    };
+    let link = match &need.queue {
+        Some(queue) => to("queue", &[("name", queue.as_str())]),
+        None => "workers".to_owned(),
+    };
+    Need {
+        is_bad: need.code == NeedCode::NoWorker,
+        sentence: prose(&line(&need.detail)),
+        command: Some(need.command.clone()),
+        link: Some((link, label)),
     }
-    let hung: usize = workers.iter().map(|worker| worker.hung_threads.len()).sum();
-    if hung > 0 {
-        let sentence =
-            html! { (many(hung as u64, "thread")) " of workers are held by blocking tasks whose attempts are over." };
-        needs.push(Need { is_bad: false, sentence, command: Some("jobbers workers".to_owned()), link: None });
-    }
-    needs
-}
-
-fn of_queue(queue: &QueueView) -> Option<Need> {
-    let (name, waiting) = (queue.name.as_str(), count(queue, &[Status::Submitted]));
-    let age = queue.oldest_ready_age.filter(|_| waiting > 0)?;
-    let wait = html! { (many(waiting, "task")) " wait, the oldest for " (seconds(age)) "." };
-    let command = |verb: &str, rest: &str| Some(format!("jobbers queues {verb} {}{rest}", shell(name)));
-    let page = to("queue", &[("name", name)]);
-    let need = |sentence, command, label| Some(Need { is_bad: false, sentence, command, link: Some((page, label)) });
-    if queue.paused {
-        return need(html! { b { (name) } " is paused; " (wait) }, command("resume", ""), "Resume…");
-    }
-    if let Some(most) = queue.max_concurrent.filter(|_| is_at_limit(queue) && age > LATE_AT_LIMIT) {
-        let running = number(count(queue, &[Status::Started]));
-        let sentence =
-            html! { b { (name) } " is at its limit, " (running) " of " (number(most.into())) " running; " (wait) };
-        return need(sentence, command("set", " --max-concurrent N"), "Change the limit…");
-    }
-    if queue.suspects > 0 {
-        let sentence = html! {
-            b { (name) } " has " (many(queue.suspects, "suspect")) ": tasks that were lost with their workers. "
-            (wait)
-        };
-        return need(sentence, command("show", ""), "Look");
-    }
-    if age > LATE {
-        return need(html! { b { (name) } " falls behind: " (wait) }, command("show", ""), "Why?");
-    }
-    None
 }
 
 /// The headline, and the list.
-pub(crate) fn list(needs: &[Need]) -> Markup {
-    let title = match needs.len() {
+pub(crate) fn list(
+    warnings: &[String],
+    overview: &Result<OverviewView, ApiRefusal>,
+    letters: Option<&StatsView>,
+) -> Markup {
+    let overview = match overview {
+        Ok(overview) => overview,
+        Err(refusal) => return missing(refusal),
+    };
+    let needs = all(warnings, overview, letters);
+    let count = needs.len() as u64 + overview.more_needs;
+    let title = match count {
         0 => "All is well.".to_owned(),
         1 => "One thing needs you.".to_owned(),
-        n @ 2..=6 => format!("{} things need you.", ["Two", "Three", "Four", "Five", "Six"][n - 2]),
-        n => format!("{n} things need you."),
+        n @ 2..=6 => format!("{} things need you.", ["Two", "Three", "Four", "Five", "Six"][n as usize - 2]),
+        n => format!("{} things need you.", number(n)),
     };
     html! {
         h1 { (title) }
@@ -124,8 +108,8 @@ pub(crate) fn list(needs: &[Need]) -> Markup {
                 }
             }
         }
-        @if needs.len() > SHOWN {
-            p.soft { "And " (needs.len() - SHOWN) " more: " a href="queues" { "all queues" } "." }
+        @if count > SHOWN as u64 {
+            p.soft { "And " (number(count - SHOWN as u64)) " more: " a href="queues" { "all queues" } "." }
         }
     }
 }

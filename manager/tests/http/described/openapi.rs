@@ -26,7 +26,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 93] = [
+const OPERATIONS: [&str; 94] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -56,6 +56,7 @@ const OPERATIONS: [&str; 93] = [
     "GET /keys",
     "GET /keys/{key}",
     "GET /metrics",
+    "GET /overview",
     "GET /queues",
     "GET /queues/{queue}",
     "GET /queues/{queue}/explain",
