@@ -38,13 +38,20 @@ end
 
 -- Ends a task. Every end passes here. `lease` is its last record, with a history; `by` and `fence` identify the
 -- settlement and its lease; a completed task has a result, or an empty one, and its parameters begin after `open`.
--- Makes no string that is only a part of another: to hash it would cost as much as to write it.
+-- Makes no string that is only a part of another: to hash it would cost as much as to write it. `shape`, if given, is what the
+-- record has from `size` to `linked`, and may have more: it is read once for all tasks with the same.
 local finish
 do
+  local known_shape, is_large, is_remembered, is_linked
   -- The result that was marked last, and its mark: most often the results of a batch are of one length.
   local marked_length, marked = -1, ''
-  function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, open)
+  function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, open, shape)
     local record
+    if not shape or shape ~= known_shape then
+      local size, _, _, _, remember, linked = byte(lease, @lease.size.at, @lease.linked.at)
+      known_shape, is_large, is_remembered, is_linked =
+        shape, size == @size.large.byte, remember == @flag.yes.byte, linked ~= @linked.no.byte
+    end
     if status == @state.completed then
       -- include remains
       record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at, open)
@@ -57,13 +64,13 @@ do
     end
     local last, over, counts = #records, queue.over, queue.counts
     records[last + 1], records[last + 2] = id, record
-    local is_read = #record > @mark.most_bytes or byte(lease, @lease.remember.at) == @flag.yes.byte
+    local is_read = #record > @mark.most_bytes or is_remembered
     over[#over + 1] = revision .. (is_read and @mark.needs_record or status) .. id
     counts[status] = (counts[status] or 0) + 1
     if watched then
       finished[#finished + 1] = id
     end
-    if byte(lease, @lease.linked.at) ~= @linked.no.byte then
+    if is_linked then
       ended_links[#ended_links + 1] =
         { id = id, status = status, before = revision, has_waited = byte(lease) == @state.waiting.byte }
     end

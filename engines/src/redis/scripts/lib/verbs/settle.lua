@@ -21,10 +21,10 @@ local function settle(count, at)
   end
   local leases, settle_otherwise = call('HMGET', T, unpack(ids)), nil
   local high, low, next_high = take_numbers(count)
-  local once = false
+  local once, are_alike = false, true
 
   -- Comparing by `find` creates no strings, whose hashing would cost more than the search. Tasks of a batch most often
-  -- share their shape: the length of the open part, and the queue's name and length.
+  -- share their shape: what their unchanging part says from the size of their parameters to their queue.
   local find, shape, queue, unlease, open = string.find, nil, nil, nil, nil
   for i = 1, count do
     local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], @settled.lost
@@ -37,16 +37,16 @@ local function settle(count, at)
         leading, place = next_high, place - 1000
       end
       local revision = leading .. sub(THREE, 3 * place + 1, 3 * place + 3)
-      if not shape or find(lease, shape, @lease.open_length.at, true) ~= @lease.open_length.at then
+      if not shape or find(lease, shape, @lease.size.at, true) ~= @lease.size.at then
         local open_high, open_low, length = byte(lease, @lease.open_length.at, @lease.queue_length.at)
-        shape = sub(lease, @lease.open_length.at, @lease.queue.at - 1 + length)
+        shape = sub(lease, @lease.size.at, @lease.queue.at - 1 + length)
         queue = gathered(sub(lease, @lease.queue.at, @lease.queue.at - 1 + length))
         queue.sample = lease
         unlease, open = queue.unlease, @lease.queue.at - 1 + open_high * 256 + open_low
       end
       unlease[#unlease + 1] = id
       if outcome == @outcome.completed and state == @state.started.byte then
-        finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, ARGV[first + 3], open)
+        finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, ARGV[first + 3], open, shape)
         answer = @state.completed
       else
         if not settle_otherwise then
@@ -63,6 +63,7 @@ local function settle(count, at)
       answer = byte(lease, @ending.by.at) == @by.cancelling.byte and @settled.over_by_cancel or @settled.over
     end
     answers[i] = answer
+    are_alike = are_alike and answer == answers[1]
   end
-  return table.concat(answers), once
+  return are_alike and count > 0 and string.rep(answers[1], count) or table.concat(answers), once
 end
