@@ -15,6 +15,7 @@ use nix::{
 use tempfile::TempDir;
 
 use crate::{
+    ask_follower::AskFollower,
     redis_server::{RedisOptions, RedisServer, free_port},
     wait::until,
 };
@@ -57,6 +58,9 @@ pub struct RedisFleet {
     /// Servers that were killed or frozen.
     away: Vec<usize>,
     sentinels: Vec<Sentinel>,
+    /// At which port the nodes of a Cluster say that each is.
+    announced: Vec<u16>,
+    _followers: Vec<AskFollower>,
 }
 
 /// A running Sentinel. It is killed when this is dropped.
@@ -108,8 +112,24 @@ impl RedisFleet {
     pub async fn start_with(kind: FleetKind, size: FleetSize, options: &RedisOptions) -> Self {
         match kind {
             FleetKind::Sentinels => start_watched(size, options).await,
-            FleetKind::Cluster => start_cluster(size, options).await,
+            FleetKind::Cluster => start_cluster(size, options, &[]).await,
         }
+    }
+
+    /// A Cluster of three primaries whose clients are made to follow `ASK`: when the store moves to the first of them, its
+    /// scripts run on what has arrived there.
+    ///
+    /// # Panics
+    /// When it does not stand in time.
+    pub async fn start_with_ask_followers(options: &RedisOptions) -> Self {
+        let size = FleetSize { primaries: 3, replicas: 0, sentinels: 0 };
+        let ports: Vec<u16> = (0..size.primaries).map(|_| free_port()).collect();
+        let mut fleet = start_cluster(size, options, &ports).await;
+        for (server, port) in fleet.servers.iter().zip(ports) {
+            let follower = AskFollower::start(port, server.address(), fleet.servers[0].address());
+            fleet._followers.push(follower.await);
+        }
+        fleet
     }
 
     /// Its address, as `ENGINE_URL` takes it.
@@ -125,7 +145,7 @@ impl RedisFleet {
     fn watchers(&self) -> String {
         let ports: Vec<u16> = match self.kind {
             FleetKind::Sentinels => self.sentinels.iter().map(|sentinel| sentinel.port).collect(),
-            FleetKind::Cluster => self.servers.iter().map(|server| server.address().port()).collect(),
+            FleetKind::Cluster => self.announced.clone(),
         };
         ports.iter().map(|port| format!("127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
     }
@@ -161,7 +181,10 @@ impl RedisFleet {
             }
             FleetKind::Cluster => owner_in(&self.present()?.command("CLUSTER NODES"))?,
         };
-        let index = self.servers.iter().position(|server| server.address().port() == port)?;
+        let index = match self.kind {
+            FleetKind::Sentinels => self.servers.iter().position(|server| server.address().port() == port)?,
+            FleetKind::Cluster => self.announced.iter().position(|announced| *announced == port)?,
+        };
         let is_primary = !self.away.contains(&index) && self.servers[index].command("ROLE").contains("master");
         is_primary.then_some(index)
     }
@@ -199,6 +222,38 @@ impl RedisFleet {
                 let replica = self.replicas_of(primary).into_iter().next().expect("a replica");
                 assert_eq!(self.servers[replica].command("CLUSTER FAILOVER"), "+OK\r\n");
             }
+        }
+    }
+
+    /// Moves the store from the node that has it to another one, as `redis-cli --cluster reshard --cluster-replace` does. In
+    /// between, `meanwhile` runs: the slot has left neither node then.
+    ///
+    /// # Panics
+    /// When a node refuses a step.
+    pub async fn move_store(&self, to: usize, meanwhile: impl Future<Output = ()>) {
+        let from = self.primary().expect("a node has the store");
+        let id = |index: usize| self.servers[index].command("CLUSTER MYID").lines().nth(1).expect("an id").to_owned();
+        let (source, target, new_owner) = (&self.servers[from], &self.servers[to], id(to));
+        let is_done = |node: &RedisServer, step: &str| {
+            let answer = node.command(step);
+            assert!(answer.starts_with("+OK") || answer.starts_with("+NOKEY"), "{step}: {answer}");
+        };
+        is_done(target, &format!("CLUSTER SETSLOT {SLOT} IMPORTING {}", id(from)));
+        is_done(source, &format!("CLUSTER SETSLOT {SLOT} MIGRATING {new_owner}"));
+        meanwhile.await;
+        loop {
+            let listed = source.command(&format!("CLUSTER GETKEYSINSLOT {SLOT} 50"));
+            let keys: Vec<&str> = listed.lines().filter(|line| line.starts_with("jobbers:")).collect();
+            if keys.is_empty() {
+                break;
+            }
+            let address = target.address();
+            let move_keys =
+                format!("MIGRATE {} {} \"\" 0 5000 REPLACE KEYS {}", address.ip(), address.port(), keys.join(" "));
+            is_done(source, &move_keys);
+        }
+        for node in [target, source].into_iter().chain(&self.servers) {
+            is_done(node, &format!("CLUSTER SETSLOT {SLOT} NODE {new_owner}"));
         }
     }
 
@@ -277,7 +332,14 @@ async fn start_watched(size: FleetSize, options: &RedisOptions) -> RedisFleet {
     let ports: Vec<u16> = (0..size.sentinels).map(|_| free_port()).collect();
     let sentinels = (0..size.sentinels).map(|own| start_sentinel(own, &ports, port, &replicas)).collect();
     let servers = std::iter::once(first).chain(replicas).collect();
-    let fleet = RedisFleet { kind: FleetKind::Sentinels, servers, away: Vec::new(), sentinels };
+    let fleet = RedisFleet {
+        kind: FleetKind::Sentinels,
+        servers,
+        away: Vec::new(),
+        sentinels,
+        announced: Vec::new(),
+        _followers: Vec::new(),
+    };
     for index in 0..size.sentinels {
         until(PATIENCE, "each Sentinel knows the replicas", async || {
             let known = ask_sentinel(fleet.sentinel(index), &format!("SENTINEL REPLICAS {NAME}"));
@@ -325,9 +387,11 @@ fn start_sentinel(own: usize, ports: &[u16], primary: u16, replicas: &[RedisServ
     Sentinel { _folder: folder, port: ports[own], child }
 }
 
-async fn start_cluster(size: FleetSize, options: &RedisOptions) -> RedisFleet {
+/// `announced`: at which port each node says that it is, unless at its own.
+async fn start_cluster(size: FleetSize, options: &RedisOptions, announced: &[u16]) -> RedisFleet {
     let count = size.primaries * (1 + size.replicas);
-    let nodes: Vec<(RedisServer, u16)> = (0..count).map(|_| start_node(options)).collect();
+    let nodes: Vec<(RedisServer, u16)> =
+        (0..count).map(|index| start_node(options, announced.get(index).copied())).collect();
     for (index, (node, _)) in nodes.iter().enumerate() {
         if index < size.primaries {
             let bound = |n: usize| {
@@ -370,11 +434,21 @@ async fn start_cluster(size: FleetSize, options: &RedisOptions) -> RedisFleet {
         (follow && servers.iter().all(is_whole)).then_some(())
     })
     .await;
-    RedisFleet { kind: FleetKind::Cluster, servers, away: Vec::new(), sentinels: Vec::new() }
+    let own =
+        servers.iter().enumerate().map(|(index, node)| announced.get(index).copied().unwrap_or(node.address().port()));
+    let announced = own.collect();
+    RedisFleet {
+        kind: FleetKind::Cluster,
+        servers,
+        away: Vec::new(),
+        sentinels: Vec::new(),
+        announced,
+        _followers: Vec::new(),
+    }
 }
 
 /// A node, and the port on which it speaks to others.
-fn start_node(options: &RedisOptions) -> (RedisServer, u16) {
+fn start_node(options: &RedisOptions, announced: Option<u16>) -> (RedisServer, u16) {
     let bus = free_port();
     let own = [
         ["--cluster-enabled", "yes"],
@@ -384,7 +458,8 @@ fn start_node(options: &RedisOptions) -> (RedisServer, u16) {
         ["--cluster-allow-replica-migration", "no"],
         ["--repl-diskless-sync-delay", "0"],
     ];
-    let arguments = [options.arguments.clone(), own.concat().into_iter().map(str::to_owned).collect()].concat();
+    let mut arguments = [options.arguments.clone(), own.concat().into_iter().map(str::to_owned).collect()].concat();
+    arguments.extend(announced.into_iter().flat_map(|port| ["--cluster-announce-port".to_owned(), port.to_string()]));
     (RedisServer::start(RedisOptions { arguments, ..options.clone() }), bus)
 }
 

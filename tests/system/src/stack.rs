@@ -181,11 +181,7 @@ impl Stack {
 
     /// Has the doctor look the whole store over, and answers its word on what agrees: everything must.
     pub(crate) async fn examined(&self) -> String {
-        let arguments = ["doctor", "--json", "--engine-url", self.url()];
-        let mut doctor = Program::start("jobbers", self.folder(), &arguments, &[]);
-        let line = doctor.line("\"healthy\":").await;
-        doctor.exit().await;
-        let report: Value = serde_json::from_str(&line).unwrap();
+        let report = self.examination().await;
         assert_eq!((&report["found"], &report["findings"]), (&json!(0), &json!([])), "{report}");
         // What the store promises is not the question here: a test's Redis need not keep a file.
         for check in ["queues", "records"] {
@@ -193,6 +189,15 @@ impl Stack {
             assert_eq!(check["ok"], true, "{report}");
         }
         format!("the doctor looked at {} tasks and entries and found nothing", report["looked_at"])
+    }
+
+    /// What the doctor reports.
+    pub(crate) async fn examination(&self) -> Value {
+        let arguments = ["doctor", "--json", "--engine-url", self.url()];
+        let mut doctor = Program::start("jobbers", self.folder(), &arguments, &[]);
+        let line = doctor.line("\"healthy\":").await;
+        doctor.exit().await;
+        serde_json::from_str(&line).unwrap()
     }
 
     /// Opens the gate before which `hold` and `stubborn` wait.

@@ -5,6 +5,7 @@ mod creation;
 mod failovers;
 mod full_disk;
 mod lost_answer;
+mod resharding;
 mod silent_redis;
 mod tombstones;
 mod trouble;
