@@ -7,7 +7,6 @@
 #![expect(clippy::expect_used, reason = "an expectation that fails here is a failed test")]
 
 pub mod api;
-pub mod ask_follower;
 pub mod authority;
 pub mod binaries;
 pub mod collector;

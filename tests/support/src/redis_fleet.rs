@@ -1,6 +1,8 @@
 //! Redis servers of one test's own of which one takes writes, and which choose another when it is gone: watched by
 //! Sentinels, or as a Cluster. All of them end with the test.
 
+mod ask_follower;
+
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
@@ -14,8 +16,8 @@ use nix::{
 };
 use tempfile::TempDir;
 
+use self::ask_follower::AskFollower;
 use crate::{
-    ask_follower::AskFollower,
     redis_server::{RedisOptions, RedisServer, free_port},
     wait::until,
 };

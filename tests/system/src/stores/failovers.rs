@@ -95,6 +95,13 @@ impl Clients {
         .await;
     }
 
+    /// Waits for so many more answers that acknowledge nothing.
+    pub(super) async fn without_acknowledgement(&self, answers: usize) {
+        let count = || self.ledger.refused.lock().unwrap().len() + self.ledger.strange.lock().unwrap().len();
+        let until_now = count();
+        until(PATIENCE, "clients are refused", async || (count() >= until_now + answers).then_some(())).await;
+    }
+
     /// Waits for a task that is acknowledged after a time.
     async fn acknowledged_after(&self, time: Instant) -> Instant {
         until(PATIENCE, "a task is acknowledged", async || {
@@ -112,13 +119,32 @@ impl Clients {
     }
 }
 
-/// How a task ended. On a busy machine Sentinels may leave a primary that is only slow, after the one that the test ended:
-/// then the store is away once more.
-async fn end_of(api: &Api, id: &str) -> Value {
+/// How a task ended; `None` if it does not exist. On a busy machine Sentinels may leave a primary that is only slow, after the one
+/// that the test ended: then the store is away once more.
+async fn end_of(api: &Api, id: &str) -> Option<Value> {
     until(PATIENCE, "a task is over", async || {
         let answer = api.get(&format!("/tasks/{id}?wait=10s")).await;
-        let status = (answer.status != StatusCode::SERVICE_UNAVAILABLE).then(|| answer.ok()["status"].clone());
-        status.filter(|status| status != "submitted" && status != "started")
+        match answer.status {
+            StatusCode::SERVICE_UNAVAILABLE => None,
+            StatusCode::NOT_FOUND => Some(None),
+            _ => {
+                let status = answer.ok()["status"].clone();
+                (status != "submitted" && status != "started").then_some(Some(status))
+            }
+        }
+    })
+    .await
+}
+
+/// The tasks that there are, each of which completes. A primary that was replaced may have been asked for them, and they are lost
+/// with it: then the next one is asked.
+async fn completed(api: &Api, what: &str) -> BTreeSet<String> {
+    until(PATIENCE, "no task is lost that was there", async || {
+        let stored = all_ids(api, "/tasks?").await;
+        for id in &stored {
+            assert_eq!(end_of(api, id).await?, "completed", "{what}: {id}");
+        }
+        Some(stored)
     })
     .await
 }
@@ -155,7 +181,7 @@ async fn fail_over_under_load(kind: FleetKind, cause: Cause, promise: &str) {
     })
     .await;
     assert!(ledger.strange.lock().unwrap().is_empty(), "{:?}", ledger.strange);
-    let stored = all_ids(&manager.api, "/tasks?").await;
+    let stored = completed(&manager.api, &format!("{kind:?}, {cause:?}")).await;
     let (mut lost, mut longest) = (Vec::new(), Duration::ZERO);
     let mut last = None;
     for (id, at) in ledger.acknowledged.lock().unwrap().iter() {
@@ -168,9 +194,6 @@ async fn fail_over_under_load(kind: FleetKind, cause: Cause, promise: &str) {
     for at in &times {
         longest = longest.max(last.map_or(Duration::ZERO, |last| *at - last));
         last = Some(*at);
-    }
-    for id in &stored {
-        assert_eq!(end_of(&manager.api, id).await, "completed", "{kind:?}, {cause:?}: {id}");
     }
     let mut runs = BTreeSet::new();
     for run in stack.effects.all() {

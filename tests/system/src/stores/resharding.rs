@@ -1,23 +1,21 @@
-//! The store moves from one node of a Cluster to another under load, and stays half-way for a while.
+//! The store moves from one node of a Cluster to another under load, and stays half-way until clients were refused.
 //!
 //! Clients keep a ledger. The control is the same run with clients that follow `ASK`, as most do: the ledger must cry then.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use jobbers_test_support::{
     redis_fleet::{FleetKind, FleetSize, RedisFleet},
     redis_server::{Persistence, RedisOptions},
+    wait::until,
 };
 use serde_json::json;
 
 use super::failovers::Clients;
 use crate::stack::{Manager, Stack};
 
-/// How long the store is half-way.
-const HALF_WAY: Duration = Duration::from_secs(3);
+/// So many answers acknowledge nothing while the store is half-way.
+const REFUSED: usize = 10;
 /// How long all tasks may take to end afterwards, and how long a client waits for another answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -32,7 +30,7 @@ async fn wrong_after_a_move(fleet: RedisFleet) -> Vec<String> {
     let _workers = [stack.worker().await, stack.worker().await];
     let clients = Clients::of(&manager);
     clients.more(200).await;
-    fleet.move_store(0, tokio::time::sleep(HALF_WAY)).await;
+    fleet.move_store(0, clients.without_acknowledgement(REFUSED)).await;
     let mut wrong = Vec::new();
     if tokio::time::timeout(PATIENCE, clients.more(100)).await.is_err() {
         wrong.push("no task is accepted after the move".to_owned());
@@ -55,33 +53,23 @@ async fn wrong_after_a_move(fleet: RedisFleet) -> Vec<String> {
 
 /// Those of some tasks that are not there, or do not complete in time.
 async fn unfinished(manager: &Manager, tasks: &[String]) -> Option<String> {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let mut left = Vec::new();
-        for ids in tasks.chunks(1_000) {
+    let mut left = tasks.to_vec();
+    let all = until(2 * PATIENCE, "all tasks complete", async || {
+        let mut still = Vec::new();
+        for ids in left.chunks(1_000) {
             let answer = manager.api.post("/tasks/statuses", &json!({"ids": ids})).await;
-            let completed: BTreeSet<&str> = answer.body["tasks"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter(|task| task["status"] == "completed")
-                .filter_map(|task| task["id"].as_str())
-                .collect();
-            left.extend(ids.iter().filter(|id| !completed.contains(id.as_str())));
+            let tasks = answer.body["tasks"].as_array().into_iter().flatten();
+            let completed = tasks.filter(|task| task["status"] == "completed").filter_map(|task| task["id"].as_str());
+            let completed: BTreeSet<&str> = completed.collect();
+            still.extend(ids.iter().filter(|id| !completed.contains(id.as_str())).cloned());
         }
-        if left.is_empty() {
-            return None;
-        }
-        if Instant::now() > until {
-            return Some(format!(
-                "{} of {} acknowledged tasks did not complete, first {}",
-                left.len(),
-                tasks.len(),
-                left[0]
-            ));
-        }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+        left = still;
+        left.is_empty().then_some(())
+    });
+    let is_in_time = tokio::time::timeout(PATIENCE, all).await.is_ok();
+    (!is_in_time).then(|| {
+        format!("{} of {} acknowledged tasks did not complete, first {:?}", left.len(), tasks.len(), left.first())
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

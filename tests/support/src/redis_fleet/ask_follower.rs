@@ -17,14 +17,14 @@ const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 /// A proxy that leads to one node and follows `ASK` to another. Ends when dropped.
 #[derive(Debug)]
-pub struct AskFollower(AbortHandle);
+pub(super) struct AskFollower(AbortHandle);
 
 impl AskFollower {
     /// Listens on a port of loopback. What `node` answers with `ASK` is asked of `other`.
     ///
     /// # Panics
     /// When the port is taken.
-    pub async fn start(port: u16, node: SocketAddr, other: SocketAddr) -> Self {
+    pub(super) async fn start(port: u16, node: SocketAddr, other: SocketAddr) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port is free");
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
