@@ -74,10 +74,17 @@ fn of_api(need: &NeedView) -> Need {
     };
     Need {
         is_bad: need.code == NeedCode::NoWorker,
-        sentence: prose(&line(&need.detail)),
+        sentence: prose(&line(&sentence(&need.detail))),
         command: Some(need.command.clone()),
         link: Some((link, label)),
     }
+}
+
+/// A detail of the API as a sentence of a page.
+fn sentence(detail: &str) -> String {
+    let mut letters = detail.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(letters).chain(['.']).collect()
 }
 
 /// The headline, and the list.
