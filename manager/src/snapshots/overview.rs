@@ -110,8 +110,8 @@ fn need_of(config: &QueueConfig, stats: &QueueStats, now: Timestamp) -> Option<(
         let detail = format!("queue {name} is at its limit, {running} of {most} running: {wait}");
         (NeedCode::QueueAtLimit, detail, "set", " --max-concurrent N")
     } else if stats.suspects > 0 {
-        let suspects = stats.suspects;
-        let detail = format!("queue {name} has {suspects} suspects, tasks that were lost with their workers: {wait}");
+        let suspects = many(stats.suspects, "suspect");
+        let detail = format!("queue {name} has {suspects}, lost with their workers before: {wait}");
         (NeedCode::Suspects, detail, "show", "")
     } else if age > LATE {
         (NeedCode::QueueLate, format!("queue {name} falls behind: {wait}"), "show", "")
@@ -129,15 +129,17 @@ fn needs_of_workers(workers: &[RegisteredWorker], ready: u64) -> impl Iterator<I
     });
     let hung: usize = workers.iter().map(|worker| worker.report.hung_threads.len()).sum();
     let hung = (hung > 0).then(|| {
-        let detail = format!("blocking tasks whose attempts are over hold {hung} threads of workers");
+        let threads = many(hung as u64, "thread");
+        let detail = format!("blocking tasks whose attempts are over hold {threads} of workers");
         need(NeedCode::HungThreads, detail, "jobbers workers")
     });
     no_worker.into_iter().chain(hung)
 }
 
+fn many(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 fn wait(tasks: u64) -> String {
-    match tasks {
-        1 => "1 task waits".to_owned(),
-        tasks => format!("{tasks} tasks wait"),
-    }
+    format!("{} {}", many(tasks, "task"), if tasks == 1 { "waits" } else { "wait" })
 }

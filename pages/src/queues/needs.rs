@@ -39,10 +39,10 @@ pub(crate) fn is_at_limit(queue: &QueueView) -> bool {
 }
 
 /// What needs an operator, the worst first.
-fn all(warnings: &[String], overview: &OverviewView, letters: Option<&StatsView>) -> Vec<Need> {
+fn all(warnings: &[String], of_manager: &[NeedView], letters: Option<&StatsView>) -> Vec<Need> {
     let mut needs: Vec<Need> = warnings.iter().map(|warning| of_warning(warning)).collect();
     needs.extend(letters.and_then(of_letters));
-    needs.extend(overview.needs.iter().map(of_api));
+    needs.extend(of_manager.iter().map(of_api));
     needs.sort_by_key(|need| !need.is_bad);
     needs
 }
@@ -93,13 +93,11 @@ pub(crate) fn list(
     overview: &Result<OverviewView, ApiRefusal>,
     letters: Option<&StatsView>,
 ) -> Markup {
-    let overview = match overview {
-        Ok(overview) => overview,
-        Err(refusal) => return missing(refusal),
-    };
-    let needs = all(warnings, overview, letters);
-    let count = needs.len() as u64 + overview.more_needs;
+    let (of_manager, more) = overview.as_ref().map_or((&[][..], 0), |it| (it.needs.as_slice(), it.more_needs));
+    let needs = all(warnings, of_manager, letters);
+    let count = needs.len() as u64 + more;
     let title = match count {
+        _ if overview.is_err() => "What needs you".to_owned(),
         0 => "All is well.".to_owned(),
         1 => "One thing needs you.".to_owned(),
         n @ 2..=6 => format!("{} things need you.", ["Two", "Three", "Four", "Five", "Six"][n as usize - 2]),
@@ -107,6 +105,7 @@ pub(crate) fn list(
     };
     html! {
         h1 { (title) }
+        @if let Err(refusal) = overview { (missing(refusal)) }
         ul.needs {
             @for Need { is_bad, sentence, command, link } in needs.iter().take(SHOWN) {
                 li.bad[*is_bad] {
