@@ -280,6 +280,22 @@ impl RedisFleet {
         .await;
     }
 
+    /// Waits until every server that can follow the primary does: all, or in a Cluster those of its shard.
+    ///
+    /// # Panics
+    /// When they do not in time.
+    pub async fn whole(&self) {
+        let replicas = match self.kind {
+            FleetKind::Sentinels => self.servers.len() - 1,
+            FleetKind::Cluster => 1,
+        };
+        until(PATIENCE, "every server follows the primary", async || {
+            let found = self.replicas_of(self.primary()?);
+            (found.len() == replicas && found.iter().all(|index| follows(&self.servers[*index]))).then_some(())
+        })
+        .await;
+    }
+
     /// Kills a server as a crash would.
     pub fn kill_9(&mut self, index: usize) {
         self.servers[index].kill_9();

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    access::{AccessKey, AccessRole},
+    access::{AccessKey, AccessRole, Scope},
     engine::{Engine, PutMode},
     time::Timestamp,
 };
@@ -218,6 +218,22 @@ async fn a_form_without_the_token_of_its_session_changes_nothing() {
     assert_eq!(is_paused().await, false);
     assert_eq!(pause(&mine, &format!("act=pause&csrf={own}")).await.status, 303);
     assert_eq!(is_paused().await, true);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_first_page_shows_what_a_key_may_read_and_says_why_the_rest_is_missing() {
+    let (server, operator, _) = locked().await;
+    let (reader, _) = create(&*server.engine, None, &[Scope::QueuesRead]).await;
+    let whole = open(&server, &sign_in(&server, &operator).await, "/ui/").await;
+    assert!(whole.text.contains("<h1>One thing needs you.</h1>"), "{}", whole.text);
+    assert!(!whole.text.contains("This can't be shown"), "{}", whole.text);
+    let part = open(&server, &sign_in(&server, &reader).await, "/ui/").await;
+    assert_eq!(part.status, 200, "{}", part.text);
+    for shown in ["<h1>What needs you</h1>", "This can't be shown", "workers:read", "queue?name=mail"] {
+        assert!(part.text.contains(shown), "{shown}: {}", part.text);
+    }
+    assert!(!part.text.contains("needs you."), "what it can't read is not counted: {}", part.text);
     server.stop().await;
 }
 

@@ -12,6 +12,7 @@ use std::{
 
 use jobbers_test_support::{
     api::Api,
+    effects::Effect,
     redis_fleet::{FleetKind, RedisFleet},
     redis_server::{Persistence, RedisOptions},
     wait::until,
@@ -27,6 +28,8 @@ const BACK_WITHIN: Duration = Duration::from_secs(5);
 /// The same where all replicas are to have each write: Sentinels demote the old primary after about ten seconds, and only
 /// then the new one has as many replicas.
 const ALL_FOLLOW_WITHIN: Duration = Duration::from_secs(40);
+/// After this time without another primary an operator asks for it again.
+const GIVEN_UP: Duration = Duration::from_secs(30);
 /// A replica may lack what was acknowledged so shortly before it took over.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 /// A pause between two submissions of a client.
@@ -53,8 +56,8 @@ pub(super) struct Ledger {
 }
 
 /// Submits one task after the other, each once: a task that was refused is not sent again.
-async fn submit_on_and_on(api: Api, client: usize, ledger: Arc<Ledger>) {
-    let mut pace = tokio::time::interval(EVERY);
+async fn submit_on_and_on(api: Api, client: usize, every: Duration, ledger: Arc<Ledger>) {
+    let mut pace = tokio::time::interval(every);
     for n in 0.. {
         pace.tick().await;
         if ledger.is_over.load(Ordering::SeqCst) {
@@ -80,8 +83,12 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn of(manager: &Manager) -> Self {
+        Self::at_a_pace(manager, EVERY)
+    }
+
+    fn at_a_pace(manager: &Manager, every: Duration) -> Self {
         let ledger = Arc::new(Ledger::default());
-        let submit = |client| tokio::spawn(submit_on_and_on(manager.api.clone(), client, Arc::clone(&ledger)));
+        let submit = |client| tokio::spawn(submit_on_and_on(manager.api.clone(), client, every, Arc::clone(&ledger)));
         let clients = (0..CLIENTS).map(submit).collect();
         Self { ledger, clients }
     }
@@ -117,6 +124,34 @@ impl Clients {
         }
         self.ledger
     }
+}
+
+/// Those of some tasks that are not there, or do not complete in time.
+pub(super) async fn unfinished(manager: &Manager, tasks: &[String]) -> Option<String> {
+    let mut left = tasks.to_vec();
+    let all = until(2 * PATIENCE, "all tasks complete", async || {
+        let mut still = Vec::new();
+        for ids in left.chunks(1_000) {
+            let answer = manager.api.post("/tasks/statuses", &json!({"ids": ids})).await;
+            let tasks = answer.body["tasks"].as_array().into_iter().flatten();
+            let completed = tasks.filter(|task| task["status"] == "completed").filter_map(|task| task["id"].as_str());
+            let completed: BTreeSet<&str> = completed.collect();
+            still.extend(ids.iter().filter(|id| !completed.contains(id.as_str())).cloned());
+        }
+        left = still;
+        left.is_empty().then_some(())
+    });
+    let is_in_time = tokio::time::timeout(PATIENCE, all).await.is_ok();
+    (!is_in_time).then(|| {
+        format!("{} of {} acknowledged tasks did not complete, first {:?}", left.len(), tasks.len(), left.first())
+    })
+}
+
+/// What effects tell of a fence that was given twice.
+pub(super) fn doubled(stack: &Stack) -> Option<String> {
+    let mut runs = BTreeSet::new();
+    let twice = |run: &Effect| !runs.insert((run.event.clone(), run.task.clone(), run.fence));
+    stack.effects.all().into_iter().find(twice).map(|run| format!("a fence was given twice: {run:?}"))
 }
 
 /// How a task ended; `None` if it does not exist. On a busy machine Sentinels may leave a primary that is only slow, after the one
@@ -195,10 +230,7 @@ async fn fail_over_under_load(kind: FleetKind, cause: Cause, promise: &str) {
         longest = longest.max(last.map_or(Duration::ZERO, |last| *at - last));
         last = Some(*at);
     }
-    let mut runs = BTreeSet::new();
-    for run in stack.effects.all() {
-        assert!(runs.insert((run.event.clone(), run.task.clone(), run.fence)), "a fence was given twice: {run:?}");
-    }
+    assert_eq!(doubled(&stack), None);
     let examined = stack.examined().await;
     // A replica that was asked for takes over when it has everything; others may lack the last writes.
     if !promise.is_empty() || kind == FleetKind::Cluster && cause == Cause::Planned {
@@ -213,6 +245,70 @@ async fn fail_over_under_load(kind: FleetKind, cause: Cause, promise: &str) {
         (back_at - chosen_at).as_secs_f64()
     );
     println!("{examined}");
+}
+
+/// Failovers of all kinds, one after the other, under load, as many as `JOBBERS_FAILOVERS` says. All replicas are to have each write:
+/// of two replicas Sentinels may choose the other one.
+async fn fail_over_again_and_again(kind: FleetKind) {
+    let rounds = std::env::var("JOBBERS_FAILOVERS").map_or(100, |count| count.parse().unwrap());
+    let options = RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() };
+    let mut fleet = RedisFleet::start(kind, &options).await;
+    let replicas = if kind == FleetKind::Sentinels { 2 } else { 1 };
+    let stack = Stack::at(&format!("{}?durability=always,replicated:{replicas}", fleet.url()));
+    let manager = stack.manager().await;
+    let _workers = [stack.worker().await, stack.worker().await];
+    // So slow that no task is pruned meanwhile.
+    let clients = Clients::at_a_pace(&manager, Duration::from_millis(100));
+    let mut longest = Duration::ZERO;
+    for round in 0..rounds {
+        clients.more(10).await;
+        fleet.whole().await;
+        let before = fleet.primary().unwrap();
+        let cause = [Cause::Killed, Cause::Planned, Cause::Frozen][round % 3];
+        match cause {
+            Cause::Planned => fleet.fail_over().await,
+            Cause::Killed => fleet.kill_9(before),
+            Cause::Frozen => fleet.freeze(before),
+        }
+        // A replica that is asked for gives up after five seconds if the others do not agree: an operator asks again.
+        while tokio::time::timeout(GIVEN_UP, fleet.primary_other_than(before)).await.is_err() {
+            assert_eq!(cause, Cause::Planned, "{kind:?}, round {round}: no other server is the primary");
+            fleet.fail_over().await;
+        }
+        let chosen_at = Instant::now();
+        match cause {
+            Cause::Planned => {}
+            Cause::Killed => fleet.restart(before),
+            Cause::Frozen => fleet.thaw(before),
+        }
+        longest = longest.max(clients.acknowledged_after(chosen_at).await - chosen_at);
+    }
+    fleet.whole().await;
+    clients.more(10).await;
+    let ledger = clients.end().await;
+    assert!(ledger.strange.lock().unwrap().is_empty(), "{:?}", ledger.strange);
+    let acknowledged: Vec<String> = ledger.acknowledged.lock().unwrap().keys().cloned().collect();
+    assert_eq!(unfinished(&manager, &acknowledged).await, None, "{kind:?}");
+    assert_eq!(doubled(&stack), None, "{kind:?}");
+    let refused = ledger.refused.lock().unwrap().len();
+    let examined = stack.examined().await;
+    println!(
+        "{kind:?}: {rounds} failovers, {} acknowledged, {refused} refused, again after {:.2} s at most; {examined}",
+        acknowledged.len(),
+        longest.as_secs_f64(),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: a hundred failovers"]
+async fn a_hundred_failovers_behind_sentinels_lose_nothing() {
+    fail_over_again_and_again(FleetKind::Sentinels).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: a hundred failovers"]
+async fn a_hundred_failovers_in_a_cluster_lose_nothing() {
+    fail_over_again_and_again(FleetKind::Cluster).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
