@@ -7,5 +7,6 @@ pub(crate) mod guard;
 pub(crate) mod identity;
 pub(crate) mod listeners;
 pub(crate) mod passed_on;
+pub(crate) mod request_id;
 pub(crate) mod server;
 pub(crate) mod version;

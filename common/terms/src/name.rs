@@ -27,9 +27,19 @@ fn also(more: &str) -> String {
     more.chars().flat_map(|c| [' ', c]).collect()
 }
 
+/// The characters that all identifiers may have.
+const LEGAL: [bool; 256] = {
+    let (mut legal, mut byte) = ([false; 256], 0);
+    while byte < 128_u8 {
+        legal[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'/' | b'-');
+        byte += 1;
+    }
+    legal
+};
+
 fn check(kind: &'static str, more: &'static str, text: &str) -> Result<(), NameError> {
-    let legal = |b: u8| b.is_ascii_alphanumeric() || b"._:/-".contains(&b) || more.as_bytes().contains(&b);
-    if !text.is_empty() && text.len() <= MAX_NAME_BYTES && text.bytes().all(legal) {
+    let is_legal = |byte: u8| LEGAL[usize::from(byte)] || more.as_bytes().contains(&byte);
+    if !text.is_empty() && text.len() <= MAX_NAME_BYTES && text.bytes().all(is_legal) {
         return Ok(());
     }
     Err(NameError { kind, found: text.chars().take(160).collect(), more })

@@ -176,8 +176,7 @@ pub(crate) async fn resubmit(
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
-    let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
-    Ok(key.map(str::to_owned))
+    Ok(idempotency_key(headers)?.map(str::to_owned))
 }
 
 /// Delete dead letters

@@ -74,7 +74,7 @@ pub(crate) async fn submit(
     Query(params): Query<FlowchartParams>,
     JsonOrMermaid { body: request, is_mermaid }: JsonOrMermaid,
 ) -> Result<Response> {
-    let key = request.headers.get("idempotency-key").map(idempotency_key).transpose()?;
+    let key = idempotency_key(&request.headers)?;
     let mut wanted = match is_mermaid {
         true => params.request(&request.bytes)?,
         false if params.is_empty() => request.decode::<WorkflowRequest<'_>>(&app).await?,

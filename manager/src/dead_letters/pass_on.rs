@@ -21,10 +21,14 @@ use jobbers_common::limits::MAX_WAIT;
 use parking_lot::Mutex;
 
 use super::view::unavailable;
-use crate::listening::{
-    client_address::{ClientAddress, FORWARDED_FOR},
-    identity::Identity,
-    passed_on::PASSED_ON,
+use crate::{
+    handlers::idempotency::IDEMPOTENCY_KEY,
+    listening::{
+        client_address::{ClientAddress, FORWARDED_FOR},
+        identity::Identity,
+        passed_on::PASSED_ON,
+        request_id::REQUEST_ID,
+    },
 };
 
 /// Who asks, in words of HTTP.
@@ -37,8 +41,8 @@ static ASKED: [HeaderName; 7] = [
     header::CONTENT_TYPE,
     header::ACCEPT,
     header::IF_MATCH,
-    HeaderName::from_static("idempotency-key"),
-    HeaderName::from_static("x-request-id"),
+    IDEMPOTENCY_KEY,
+    REQUEST_ID,
 ];
 /// The headers that clients read.
 static ANSWERED: [HeaderName; 5] =

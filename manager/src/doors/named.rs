@@ -16,7 +16,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, header},
+    http::{HeaderMap, HeaderValue, Method},
 };
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
@@ -27,7 +27,12 @@ use jobbers_common::{
 use jobbers_process::server::tls::CertificateName;
 use sha2::{Digest as _, Sha256};
 
-use crate::{app::App, credentials::key_text::random_text, listening::identity::Identity, pages::FORM_TOKEN};
+use crate::{
+    app::App,
+    credentials::key_text::random_text,
+    listening::{guard::is_of_browser, identity::Identity},
+    pages::FORM_TOKEN,
+};
 
 /// How many bytes of a digest are a token.
 const TOKEN_BYTES: usize = 16;
@@ -83,8 +88,7 @@ pub(super) fn check_origin(
     headers: &HeaderMap,
     takes_sessions: bool,
 ) -> Result<()> {
-    let is_marked = headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
-    if method.is_safe() || takes_sessions || is_marked || identity.is_of_certificate() {
+    if method.is_safe() || takes_sessions || is_of_browser(headers) || identity.is_of_certificate() {
         return Ok(());
     }
     let detail = "a proxy signed you in, and the request does not show that a page of this manager sent it: programs send a key of \

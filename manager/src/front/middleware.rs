@@ -19,14 +19,14 @@ use std::{
 use axum::{
     body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
+    http::{HeaderValue, Method, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use hyper::body::Body as _;
 use jobbers_api::problem::{Code, Problem, Result};
-use jobbers_common::{access::redact, limits::MAX_NAME_BYTES, name::KeyId, outcome::panic::words_of};
+use jobbers_common::{access::redact, name::KeyId, outcome::panic::words_of};
 use jobbers_process::server::{
     answer::{CountedBody, SMALL_ANSWER},
     connections::{Busy, Delivery},
@@ -45,15 +45,13 @@ use crate::{
         client_address::ClientAddress,
         guard::{Ambiguous, Guard},
         identity::Identity,
+        request_id::{REQUEST_ID, request_id},
         server::Caller,
     },
 };
 
 /// What a request counts until it is answered, besides its body.
 const REQUEST_BYTES: usize = 8 * 1024;
-
-/// The header with a request's name.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Marks an answer whose bytes are the same for every client, and are held once.
 #[derive(Debug, Clone, Copy)]
@@ -149,21 +147,6 @@ impl Middleware {
             false => next.run(request).await,
         }
     }
-}
-
-/// The name of a request in logs and in its answer: the one that a proxy gave it, or a new one.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let is_legal = |value: &&HeaderValue| {
-        let bytes = value.as_bytes();
-        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
-        (1..=MAX_NAME_BYTES).contains(&bytes.len()) && bytes.iter().all(is_word)
-    };
-    let given = headers.get(REQUEST_ID).filter(is_legal).cloned();
-    given.unwrap_or_else(|| {
-        let random = rand::random::<u64>();
-        let made: [u8; 16] = std::array::from_fn(|place| b"0123456789abcdef"[(random >> (4 * place)) as usize % 16]);
-        HeaderValue::from_bytes(&made).unwrap_or(HeaderValue::from_static("-"))
-    })
 }
 
 /// Handles one request.
@@ -339,17 +322,6 @@ fn panicked(panic: &(dyn Any + Send)) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_keeps_the_id_of_a_proxy_and_gets_one_without() {
-        let with = |id: &str| HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_str(id).unwrap())]);
-        assert_eq!(request_id(&with("7f:9-a_B.c")), "7f:9-a_B.c");
-        let long = "x".repeat(129);
-        for wrong in ["", "a b", "a\"b", "<script>", &long] {
-            assert_eq!(request_id(&with(wrong)).len(), 16, "{wrong}");
-        }
-        assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));
-    }
 
     #[tokio::test]
     async fn a_panic_is_answered_as_a_defect() {

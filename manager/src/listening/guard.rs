@@ -13,12 +13,15 @@ use std::{net::IpAddr, sync::Arc};
 use arc_swap::ArcSwapOption;
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, Uri, Version, header, uri::Authority},
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, Version, header, uri::Authority},
 };
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_process::listen::Endpoint;
 
 use crate::config::Config;
+
+/// Where a browser says from which page a request comes.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Marks a request whose length may be declared in two ways, of which a proxy may have taken the other.
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +75,13 @@ impl Guard {
         let mut hosts = headers.get_all(header::HOST).iter();
         let is_same = hosts.next().is_some_and(|host| self.known.load().as_deref() == Some(host));
         let is_plain = hosts.next().is_none() && request.uri().authority().is_none();
-        is_same && is_plain && !headers.contains_key(header::ORIGIN) && !headers.contains_key("sec-fetch-site")
+        is_same && is_plain && !is_of_browser(headers)
     }
+}
+
+/// Whether a request says from which page it comes, as those of browsers do that may change something.
+pub(crate) fn is_of_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key(FETCH_SITE)
 }
 
 /// What a request asks for: the host and port that its client believes to speak to. An HTTP/1.1 request has exactly one.
@@ -107,8 +115,8 @@ fn check_name(names: &[String], host: &str) -> Result<()> {
 }
 
 fn check_origin(headers: &HeaderMap, asked: Option<&Authority>) -> Result<()> {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let is_foreign = match (text("sec-fetch-site"), text("origin")) {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let is_foreign = match (text(FETCH_SITE), text(header::ORIGIN)) {
         (Some(site), _) => !matches!(site, "same-origin" | "none"),
         (None, Some(origin)) => {
             let origin = origin.split_once("://").map(|(_, authority)| authority);
@@ -119,7 +127,7 @@ fn check_origin(headers: &HeaderMap, asked: Option<&Authority>) -> Result<()> {
     if !is_foreign {
         return Ok(());
     }
-    let page = text("origin").unwrap_or("another site");
+    let page = text(header::ORIGIN).unwrap_or("another site");
     Err(Problem::new(Code::ForeignOrigin, format!("a page of {page} may not change anything here")))
 }
 

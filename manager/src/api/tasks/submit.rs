@@ -11,7 +11,7 @@ use axum::{
     body::{Body, Bytes},
     extract::State,
     http::{
-        HeaderMap, HeaderValue, StatusCode,
+        HeaderMap, HeaderName, HeaderValue, StatusCode,
         header::{self, InvalidHeaderValue},
     },
     response::{IntoResponse, Response},
@@ -167,6 +167,9 @@ struct BatchProbe {
     tasks: Option<IgnoredAny>,
 }
 
+/// The header with the span that a client's submission belongs to.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
 /// The headers' settings for all tasks of a request.
 struct HeaderSettings<'a> {
     key: Option<&'a str>,
@@ -176,9 +179,9 @@ struct HeaderSettings<'a> {
 
 impl<'a> HeaderSettings<'a> {
     fn read(headers: &'a HeaderMap, body: &[u8]) -> Result<Self> {
-        let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
+        let key = idempotency_key(headers)?;
         // Anything else is ignored, as the W3C asks.
-        let trace = headers.get("traceparent").and_then(|value| value.to_str().ok()).filter(|it| is_traceparent(it));
+        let trace = headers.get(TRACEPARENT).and_then(|value| value.to_str().ok()).filter(|it| is_traceparent(it));
         Ok(Self { key, request_digest: key.map(|_| ids::request_digest(body)), trace })
     }
 

@@ -34,6 +34,11 @@ const GIVEN_UP: Duration = Duration::from_secs(30);
 const LAST_WRITES: Duration = Duration::from_secs(2);
 /// A pause between two submissions of a client.
 const EVERY: Duration = Duration::from_millis(5);
+/// The same where failovers follow each other: so slow that no task is pruned meanwhile.
+const SLOWLY: Duration = Duration::from_millis(100);
+/// So many tasks between two failovers are at least five seconds. A node of a Cluster that won an election less than four times
+/// `cluster-node-timeout` ago takes itself for the primary without another, with an old epoch that no node accepts (Redis 7.0).
+const AT_REST: usize = 5_000 / 100 * CLIENTS;
 const CLIENTS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -147,7 +152,7 @@ pub(super) async fn unfinished(manager: &Manager, tasks: &[String]) -> Option<St
     })
 }
 
-/// What effects tell of a fence that was given twice.
+/// What effects show of a fence that was given twice.
 pub(super) fn doubled(stack: &Stack) -> Option<String> {
     let mut runs = BTreeSet::new();
     let twice = |run: &Effect| !runs.insert((run.event.clone(), run.task.clone(), run.fence));
@@ -257,11 +262,10 @@ async fn fail_over_again_and_again(kind: FleetKind) {
     let stack = Stack::at(&format!("{}?durability=always,replicated:{replicas}", fleet.url()));
     let manager = stack.manager().await;
     let _workers = [stack.worker().await, stack.worker().await];
-    // So slow that no task is pruned meanwhile.
-    let clients = Clients::at_a_pace(&manager, Duration::from_millis(100));
+    let clients = Clients::at_a_pace(&manager, SLOWLY);
     let mut longest = Duration::ZERO;
     for round in 0..rounds {
-        clients.more(10).await;
+        clients.more(AT_REST).await;
         fleet.whole().await;
         let before = fleet.primary().unwrap();
         let cause = [Cause::Killed, Cause::Planned, Cause::Frozen][round % 3];
