@@ -258,14 +258,17 @@ async fn fail_over_again_and_again(kind: FleetKind) {
     let rounds = std::env::var("JOBBERS_FAILOVERS").map_or(100, |count| count.parse().unwrap());
     let options = RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() };
     let mut fleet = RedisFleet::start(kind, &options).await;
-    let replicas = if kind == FleetKind::Sentinels { 2 } else { 1 };
+    let (replicas, at_rest) = match kind {
+        FleetKind::Sentinels => (2, 10),
+        FleetKind::Cluster => (1, AT_REST),
+    };
     let stack = Stack::at(&format!("{}?durability=always,replicated:{replicas}", fleet.url()));
     let manager = stack.manager().await;
     let _workers = [stack.worker().await, stack.worker().await];
     let clients = Clients::at_a_pace(&manager, SLOWLY);
     let mut longest = Duration::ZERO;
     for round in 0..rounds {
-        clients.more(AT_REST).await;
+        clients.more(at_rest).await;
         fleet.whole().await;
         let before = fleet.primary().unwrap();
         let cause = [Cause::Killed, Cause::Planned, Cause::Frozen][round % 3];
