@@ -28,6 +28,7 @@ mod access;
 mod boards;
 mod elements;
 mod errors;
+mod kinds;
 mod manager;
 mod overview;
 mod queues;
@@ -62,6 +63,8 @@ pub fn routes(api: Router) -> Router {
         .route("/ui/operation", get(tasks::letter::operation).post(tasks::letter::stop))
         .route("/ui/workers", get(workers::list).post(workers::change))
         .route("/ui/worker", get(workers::show).post(workers::change_one))
+        .route("/ui/kinds", get(kinds::list))
+        .route("/ui/kind", get(kinds::show))
         .route("/ui/schedules", get(schedules::list))
         .route("/ui/schedule", get(schedules::show).post(schedules::change))
         .route("/ui/workflows", get(workflows::list))

@@ -139,7 +139,7 @@ fn worker_table(workers: &Result<WorkerListView, ApiRefusal>) -> Markup {
     }
 }
 
-fn failure_table(screen: &Screen, failures: &Result<TaskPageView, ApiRefusal>) -> Markup {
+pub(super) fn failure_table(screen: &Screen, failures: &Result<TaskPageView, ApiRefusal>) -> Markup {
     let failures = match failures {
         Ok(page) => &page.tasks,
         Err(refusal) => return missing(refusal),

@@ -26,6 +26,7 @@ use crate::{
 
 mod actions;
 mod browser;
+mod kinds;
 mod links;
 pub(crate) mod live;
 mod texts;
@@ -270,6 +271,7 @@ on_both_engines! {
     browser keys_lead_everywhere
     drive every_action_of_every_screen_does_what_it_says
     live a_page_is_sent_when_it_has_changed
+    kinds a_kind_shows_how_its_latest_runs_went
     texts what_clients_send_stays_text_on_every_page
     texts a_large_result_is_shown_in_part_and_downloaded_whole
     texts a_list_of_many_is_shown_in_pages

@@ -32,12 +32,13 @@ const HEADERS: [(HeaderName, &str); 4] = [
 ];
 
 /// The pages of the navigation, with their addresses.
-const PLACES: [(&str, &str); 13] = [
+const PLACES: [(&str, &str); 14] = [
     ("Overview", ""),
     ("Tasks", "tasks"),
     ("Dead letters", "letters"),
     ("Queues", "queues"),
     ("Workers", "workers"),
+    ("Kinds", "kinds"),
     ("Schedules", "schedules"),
     ("Workflows", "workflows"),
     ("Submit", "submit"),

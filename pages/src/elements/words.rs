@@ -80,6 +80,16 @@ pub(crate) fn seconds(age: f64) -> String {
     span(Duration::try_from_secs_f64(age).unwrap_or_default())
 }
 
+/// A span as that of a run, exact to the millisecond while it is short: `12 ms`, `1.2 s`, `45 s`.
+pub(crate) fn short(time: Duration) -> String {
+    match time.as_millis() {
+        0 => "< 1 ms".to_owned(),
+        ms @ 1..1_000 => format!("{ms} ms"),
+        ms @ 1_000..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => span(time),
+    }
+}
+
 /// A point in time as its distance from the store's present; the exact time is in the tooltip.
 pub(crate) fn when(at: Rfc3339, now: Timestamp) -> Markup {
     let ahead = at.0.since(now);

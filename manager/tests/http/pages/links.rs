@@ -11,7 +11,7 @@ use crate::server::Answer;
 const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
-pub(super) const REACHED: [&str; 22] = [
+pub(super) const REACHED: [&str; 24] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task",
@@ -23,6 +23,8 @@ pub(super) const REACHED: [&str; 22] = [
     "/ui/queue",
     "/ui/workers",
     "/ui/worker",
+    "/ui/kinds",
+    "/ui/kind",
     "/ui/schedules",
     "/ui/schedule",
     "/ui/workflows",

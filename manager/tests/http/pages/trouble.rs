@@ -13,7 +13,7 @@ use crate::{
     server::Server,
 };
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 14] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task?id=x",
@@ -21,6 +21,8 @@ const PAGES: [&str; 12] = [
     "/ui/queues",
     "/ui/queue?name=default",
     "/ui/workers",
+    "/ui/kinds",
+    "/ui/kind?name=echo",
     "/ui/schedules",
     "/ui/workflows",
     "/ui/submit",
