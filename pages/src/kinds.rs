@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::{
     elements::{
         frame::{Answered, Screen, missing},
-        words::{cell, line, many, number, queue, short, text, to, when},
+        words::{cell, many, number, prose, queue, short, summary, text, to, when},
     },
     overview::failure_table,
     session::ask::{ApiRefusal, Query},
@@ -46,7 +46,7 @@ fn table(kinds: &[RegisteredTaskView]) -> Markup {
             @for kind in kinds.iter().take(ROWS) {
                 tr {
                     td { a href=(to("kind", &[("name", kind.name.as_str())])) { (kind.name) "@" (kind.version) } }
-                    td.wrap { (line(&kind.description)) }
+                    td.wrap { (summary(&kind.description)) }
                     td.n { (number(kind.workers.into())) }
                     td.wide { @for name in kind.queues.iter().take(ROWS) { (queue(name)) " " } }
                 }
@@ -100,7 +100,7 @@ fn described(name: &str, registry: &RegistryView) -> Markup {
     html! {
         @match latest {
             Some(kind) => {
-                @if !kind.description.is_empty() { p { (text(&kind.description)) } }
+                @for part in kind.description.split("\n\n").filter(|part| !part.is_empty()) { p { (prose(&text(part))) } }
                 @if kind.sensitive { p.soft { "What its tasks hold is hidden." } }
             }
             None => p.soft { "No live worker says that it can run it." },

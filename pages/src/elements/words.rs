@@ -170,6 +170,12 @@ pub(crate) fn prose(text: &str) -> Markup {
     }
 }
 
+/// What an author's description begins with, for a row of a list.
+pub(crate) fn summary(description: &str) -> Markup {
+    let first = description.split("\n\n").next().unwrap_or_default();
+    prose(&line(&first.replace('\n', " ")))
+}
+
 /// A name as an argument of a shell.
 pub(crate) fn shell(text: &str) -> Cow<'_, str> {
     let is_plain =
@@ -180,6 +186,20 @@ pub(crate) fn shell(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_description_is_cut_after_its_first_paragraph() {
+        let shown = summary("Counts the words\nof a `file`.\n\nReturns a number.").into_string();
+        assert_eq!(shown, "Counts the words of a <code>file</code>.");
+        assert_eq!(summary("").into_string(), "");
+    }
+
+    #[test]
+    fn a_short_time_is_exact() {
+        for (micros, shown) in [(900, "< 1 ms"), (12_345, "12 ms"), (1_250_000, "1.2 s"), (45_000_000, "45 s")] {
+            assert_eq!(short(Duration::from_micros(micros)), shown);
+        }
+    }
 
     #[test]
     fn numbers_are_grouped_and_counted() {

@@ -28,7 +28,7 @@ use crate::{
         done::{Did, back},
         frame::{Answered, Screen, page_without_store},
         payload::{self, PayloadPart, Source},
-        words::{line, number, shell, task as task_link, text, to},
+        words::{number, shell, summary, task as task_link, text, to},
     },
     session::ask::{Api, ApiRefusal, Form, Query},
 };
@@ -142,7 +142,7 @@ fn choice(registry: &RegistryView) -> Markup {
                                 (task.name) "@" (task.version)
                             }
                         }
-                        td.wrap { (line(&task.description)) }
+                        td.wrap { (summary(&task.description)) }
                         td.n { (number(task.workers.into())) " workers" }
                     }
                 }
