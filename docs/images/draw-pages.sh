@@ -55,7 +55,7 @@ worker=$(curl -sf "$JOBBERS_MANAGER/workers" | python3 -c 'import json, sys; pri
 letter=$(curl -sf "$JOBBERS_MANAGER/dead-letter-queue?limit=1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["dead_letters"][0]["id"])')
 list() {
   if [ "${1:-}" = --all ]; then
-    for page in "" tasks "task?id=report-2026-11" letters "letter?id=$letter" queues "queue?name=webhooks" workers "worker?id=$worker" \
+    for page in "" tasks "task?id=report-2026-11" letters "letter?id=$letter" queues "queue?name=webhooks" workers "worker?id=$worker" kinds "kind?name=fail" \
       schedules "schedule?name=nightly-report" workflows "workflow?id=etl-42" submit "submit?name=text.wordcount" "submit?from=report-2026-11" boards store "store?examine=yes" manager; do
       name=${page%%[?]*}
       for look in "light 1280" "dark 1280" "light 360"; do

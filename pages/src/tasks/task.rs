@@ -192,7 +192,10 @@ pub(crate) fn failed(screen: &Screen, error: &AttemptView, is_sensitive: bool) -
 fn details(screen: &Screen, found: &TaskView, run: Option<&(WorkflowId, NodeName)>) -> Markup {
     let now = screen.now();
     let rows: Vec<(&str, Option<Markup>)> = vec![
-        ("Version", Some(html! { (found.version) })),
+        (
+            "Kind",
+            Some(html! { a href=(to("kind", &[("name", found.name.as_str())])) { (found.name) "@" (found.version) } }),
+        ),
         ("Priority", Some(html! { (found.priority) })),
         (
             "Worker",
