@@ -159,5 +159,5 @@ pub(crate) fn worker() -> WorkerId {
 
 /// Fails the test when what must happen does not.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(10), what).await.expect("it happens within ten seconds")
+    tokio::time::timeout(Duration::from_secs(60), what).await.expect("it happens within a minute")
 }
