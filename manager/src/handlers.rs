@@ -1,5 +1,5 @@
-//! What the handlers of all operations share: extractors, entity tags, idempotency keys, the way to
-//! the archive, and their part of the OpenAPI document.
+//! What the handlers of all operations share: extractors, entity tags, the way to the archive, and their part of the OpenAPI
+//! document.
 //!
 //! It knows no operation.
 
@@ -8,5 +8,4 @@ pub(crate) mod described;
 pub(crate) mod etag;
 pub(crate) mod examples;
 pub(crate) mod extract;
-pub(crate) mod idempotency;
 pub(crate) mod problem;

@@ -1,9 +1,11 @@
-//! Listeners and connections: where a manager listens, which client a request comes from, and which web pages may ask.
+//! Listeners and connections: where a manager listens, which client a request comes from, what its head says of the request itself, and
+//! which web pages may ask.
 //!
 //! It knows no route and no store.
 
 pub(crate) mod client_address;
 pub(crate) mod guard;
+pub(crate) mod idempotency;
 pub(crate) mod identity;
 pub(crate) mod listeners;
 pub(crate) mod passed_on;

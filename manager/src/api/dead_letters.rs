@@ -37,9 +37,9 @@ use crate::{
     handlers::{
         archive::LocalArchive,
         extract::{JsonBytes, Path, Query},
-        idempotency::idempotency_key,
         problem::{ARCHIVE, problems},
     },
+    listening::idempotency::idempotency_key,
     submissions::ids,
 };
 

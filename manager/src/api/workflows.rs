@@ -30,9 +30,9 @@ use crate::{
     background::long::is_long,
     handlers::{
         extract::{JsonOrMermaid, MERMAID, Path, Query},
-        idempotency::idempotency_key,
         problem::problems,
     },
+    listening::idempotency::idempotency_key,
     submissions::ids,
     ticks::workflows::{self, Which},
 };

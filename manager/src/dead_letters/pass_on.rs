@@ -21,14 +21,12 @@ use jobbers_common::limits::MAX_WAIT;
 use parking_lot::Mutex;
 
 use super::view::unavailable;
-use crate::{
-    handlers::idempotency::IDEMPOTENCY_KEY,
-    listening::{
-        client_address::{ClientAddress, FORWARDED_FOR},
-        identity::Identity,
-        passed_on::PASSED_ON,
-        request_id::REQUEST_ID,
-    },
+use crate::listening::{
+    client_address::{ClientAddress, FORWARDED_FOR},
+    idempotency::IDEMPOTENCY_KEY,
+    identity::Identity,
+    passed_on::PASSED_ON,
+    request_id::REQUEST_ID,
 };
 
 /// Who asks, in words of HTTP.

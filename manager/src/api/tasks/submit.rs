@@ -47,7 +47,8 @@ use crate::{
     app::App,
     background::long::Breaks,
     doors::Reach,
-    handlers::{extract::JsonBytes, idempotency::idempotency_key, problem::problems},
+    handlers::{extract::JsonBytes, problem::problems},
+    listening::idempotency::idempotency_key,
     submissions::{ids, sends::Sends},
     telemetry::meters::Sent,
 };
