@@ -189,8 +189,8 @@ async fn faults(kind: Kind, orders: usize) {
     shop.stop().await;
     shop.happened("closed", orders / 2).await;
     shop.deploy("1", "2").await;
-    customers.line(&format!("submitted {orders} orders")).await;
-    assert_eq!(customers.exit().await.code(), Some(0));
+    assert_eq!(customers.exit_within(LONG).await.code(), Some(0), "{}", customers.said());
+    assert!(customers.said().contains(&format!("submitted {orders} orders")), "{}", customers.said());
     shop.end().await;
     let books = shop.books().await;
     let report = books.report(&format!("{kind:?}, {orders} orders, {:.0?}", began.elapsed()));
