@@ -83,7 +83,7 @@ pub(super) async fn show(screen: Screen, Query(Params { name }): Query<Params>) 
         }
         section.card #versions data-live {
             h2 { "By version" }
-            (versions(&screen, &name, registry.as_ref().ok(), &ended.tasks))
+            (versions(&screen, &name, registry.as_ref().ok(), &ended))
         }
         section.card #failures data-live { h2 { "Latest failures" } (failure_table(&screen, &failures)) }
     };
@@ -145,14 +145,14 @@ impl Runs {
 }
 
 /// Those that workers can run, and those of which runs are left.
-fn versions(screen: &Screen, name: &str, registry: Option<&RegistryView>, ended: &[TaskView]) -> Markup {
-    let mut runs = Runs::by_version(ended);
+fn versions(screen: &Screen, name: &str, registry: Option<&RegistryView>, ended: &TaskPageView) -> Markup {
+    let mut runs = Runs::by_version(&ended.tasks);
     let known: BTreeMap<u32, _> =
         registry.into_iter().flat_map(|all| named(name, all)).map(|it| (it.version, it)).collect();
     for version in known.keys() {
         runs.entry(*version).or_default();
     }
-    let first = ended.iter().filter_map(|task| task.finished_at).min();
+    let first = ended.tasks.iter().filter_map(|task| task.finished_at).min();
     html! {
         @if !runs.is_empty() {
             table {
@@ -175,9 +175,10 @@ fn versions(screen: &Screen, name: &str, registry: Option<&RegistryView>, ended:
         p.soft {
             @match first {
                 Some(first) => {
-                    "Of the latest " (many(ended.len() as u64, "task")) " that ended and are kept, the first "
+                    "Of the latest " (many(ended.tasks.len() as u64, "task")) " that ended and are kept, the first "
                     (when(first, screen.now())) ". Times are of those that completed, the last attempt of each."
                 }
+                None if ended.next_cursor.is_some() => "None of the tasks that ended last is of this name.",
                 None => "No task of it has ended that is still kept.",
             }
         }
