@@ -1,5 +1,5 @@
-//! Listeners and connections: where a manager listens, which client a request comes from, what its head says of the request itself, and
-//! which web pages may ask.
+//! Listeners and connections: where a manager listens, which client a request comes from, the request's own name and key, and which
+//! web pages may ask.
 //!
 //! It knows no route and no store.
 
