@@ -113,6 +113,12 @@ async fn the_worker_of_the_guide_is_killed_halfway_and_nothing_is_lost(kind: Kin
     println!("{}", stack.examined().await);
 }
 
+/// Waits until a worker extends the lease of a task.
+async fn kept(manager: &Manager, id: &str) {
+    let before = when(manager, id, "is there", |_| true).await["lease"]["expires_at"].clone();
+    when(manager, id, "is kept", |task| task["lease"]["expires_at"].as_str() > before.as_str()).await;
+}
+
 async fn an_outage_of_the_manager_is_not_blamed_on_the_tasks_of_http_workers(kind: Kind) {
     const WORKERS: usize = 7;
     /// Longer than a lease of the guide's worker lasts.
@@ -126,8 +132,10 @@ async fn an_outage_of_the_manager_is_not_blamed_on_the_tasks_of_http_workers(kin
         submit(&manager, id, id).await;
         workers.push(start(&stack, &manager));
     }
+    // Each worker knows its task: a manager that dies before it has answered takes the lease along.
     for id in &ids {
         when(&manager, id, "runs", |task| task["status"] == "started").await;
+        kept(&manager, id).await;
     }
     let address = manager.address.to_string();
     manager.program.kill().await;
@@ -136,8 +144,7 @@ async fn an_outage_of_the_manager_is_not_blamed_on_the_tasks_of_http_workers(kin
     let manager = stack.manager_at(&address, &[]).await;
     for id in &ids {
         let path = stack.folder().join(id);
-        let before = when(&manager, id, "is there", |_| true).await["lease"]["expires_at"].clone();
-        when(&manager, id, "is kept", |task| task["lease"]["expires_at"].as_str() > before.as_str()).await;
+        kept(&manager, id).await;
         tokio::task::spawn_blocking(move || std::fs::write(path, "the end")).await.unwrap().unwrap();
     }
     let mut crashes = 0;
