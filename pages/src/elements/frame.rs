@@ -12,7 +12,7 @@ use jobbers_api::worker::ReadyView;
 use jobbers_common::time::Timestamp;
 use maud::{DOCTYPE, Markup, html};
 
-use super::words::{prose, text};
+use super::words::{prose, sentence, text};
 use crate::session::{
     ask::{Api, ApiRefusal},
     ready::Ready,
@@ -169,7 +169,7 @@ impl IntoResponse for ApiRefusal {
         let again = html! { @if is_away { noscript { meta http-equiv="refresh" content=(AGAIN_SECONDS); } } };
         let body = html! {
             div #content data-live {
-                h1 { (sentence(&problem.title)) }
+                h1 { (prose(&sentence(&problem.title))) }
                 p { (text(&problem.detail)) }
                 @if is_away { p.soft { "This page tries again by itself." } }
                 p.soft {
@@ -182,12 +182,6 @@ impl IntoResponse for ApiRefusal {
             Frame { root: "../", here: "", title: &problem.title, head: &again, aside: &html! {}, foot: &html! {} };
         (status, whole(&frame, &body)).into_response()
     }
-}
-
-fn sentence(title: &str) -> Markup {
-    let mut letters = title.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    html! { (first) (prose(letters.as_str())) "." }
 }
 
 /// A part of a page that could not be read, in its place: the rest of the page is shown.

@@ -176,6 +176,13 @@ pub(crate) fn summary(description: &str) -> Markup {
     prose(&line(&first.replace('\n', " ")))
 }
 
+/// A title or a detail of the API as a sentence of a page.
+pub(crate) fn sentence(detail: &str) -> String {
+    let mut letters = detail.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(letters).chain(['.']).collect()
+}
+
 /// A name as an argument of a shell.
 pub(crate) fn shell(text: &str) -> Cow<'_, str> {
     let is_plain =

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use crate::{
     elements::{
         frame::missing,
-        words::{line, many, number, prose, to},
+        words::{line, many, number, prose, sentence, to},
     },
     session::ask::ApiRefusal,
 };
@@ -78,13 +78,6 @@ fn of_api(need: &NeedView) -> Need {
         command: Some(need.command.clone()),
         link: Some((link, label)),
     }
-}
-
-/// A detail of the API as a sentence of a page.
-fn sentence(detail: &str) -> String {
-    let mut letters = detail.chars();
-    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
-    first.chain(letters).chain(['.']).collect()
 }
 
 /// The headline, and the list.
