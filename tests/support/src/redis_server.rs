@@ -4,6 +4,7 @@
 //! machine, and another server's data is not ours to write to.
 
 use std::{
+    ffi::OsString,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
@@ -47,6 +48,14 @@ pub struct RedisOptions {
     pub snapshot: Option<PathBuf>,
 }
 
+/// Names another program to start, such as the `valkey-server` that `./check` fetches.
+pub const PROGRAM_VARIABLE: &str = "JOBBERS_TEST_REDIS_SERVER";
+
+/// The program that is started.
+pub(crate) fn server_program() -> OsString {
+    std::env::var_os(PROGRAM_VARIABLE).unwrap_or_else(|| "redis-server".into())
+}
+
 /// A running `redis-server`. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct RedisServer {
@@ -60,7 +69,7 @@ impl RedisServer {
     /// Starts a server and waits until it takes commands.
     ///
     /// # Panics
-    /// If `redis-server` is not on the path or does not start.
+    /// If the program is not there or does not start.
     #[must_use]
     pub fn start(options: RedisOptions) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the server");
@@ -227,7 +236,7 @@ fn spawn(options: &RedisOptions, folder: &TempDir, port: u16) -> Option<Child> {
         Persistence::EverySecond => ("yes", "everysec"),
         Persistence::Always => ("yes", "always"),
     };
-    let mut child = match Command::new("redis-server")
+    let mut child = match Command::new(server_program())
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
         .args(["--appendonly", appendonly, "--appendfsync", appendfsync, "--dir"])
         .arg(folder.path())

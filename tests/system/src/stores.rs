@@ -2,8 +2,10 @@
 
 mod clocks;
 mod creation;
+mod failover_loops;
 mod failovers;
 mod full_disk;
+mod ledger;
 mod lost_answer;
 mod resharding;
 mod silent_redis;
