@@ -109,16 +109,18 @@ end
 local function read_in_lane(name, index, count)
   local found, lane, has_ghosts = {}, of(name, 'q'), ghosts_in(name) > 0
   for piece = 1, math.huge do
-    local entries = call('LRANGE', lane, index, index + LANE_PIECE - 1)
+    -- Without ghosts, no more than is wanted.
+    local most = has_ghosts and LANE_PIECE or min(LANE_PIECE, count - #found)
+    local entries = call('LRANGE', lane, index, index + most - 1)
     local live = has_ghosts and without_ghosts(entries) or entries
     for i = 1, min(#live, count - #found) do
       found[#found + 1] = live[i]
     end
-    if #found == count or #entries < LANE_PIECE then
+    if #found == count or #entries < most then
       return found
     elseif has_ghosts and piece == LANE_PIECES then
       return found, sub(entries[#entries], @entry.revision)
     end
-    index = index + LANE_PIECE
+    index = index + most
   end
 end
