@@ -2,11 +2,13 @@
 //!
 //! In place of a part that can't be read, the reason is shown.
 
+use std::collections::BTreeMap;
+
 use jobbers_api::{
     board::BoardListView,
     dead_letter::StatsView,
-    overview::OverviewView,
-    queue::{QueueListView, QueueView, history::HistoryView},
+    overview::{BusyQueueView, OverviewView},
+    queue::{QueueListView, history::HistoryView},
     task::list::TaskPageView,
     worker::{WorkerListView, WorkerView},
 };
@@ -19,38 +21,36 @@ use super::{
         frame::{Answered, Screen, missing},
         words::{self, figure_of, line, many, number, queue, said, status, task, to, when_if},
     },
-    queues::{
-        self, LATER,
-        needs::{self, count},
-    },
-    session::ask::ApiRefusal,
+    queues::{self, LATER, needs},
+    session::ask::{Api, ApiRefusal},
     tasks::letters::cause_of,
 };
 
-/// How many queues the figures and the needs are taken from: one page of the API.
+/// From how many queues the figures are made for a reader who may not read the overview: one page of the API.
 const READ: usize = 1_000;
-/// How many queues are listed: those with the most to say.
-const LISTED: usize = 12;
 /// How many causes, workers, failures and boards are listed.
 const ROWS: usize = 8;
 
 /// `GET /ui/`.
 pub(super) async fn show(screen: Screen) -> Answered {
     let api = &screen.api;
-    let queues: QueueListView = api.get(&format!("/queues?limit={READ}")).await?;
+    let overview: Result<OverviewView, ApiRefusal> = api.get("/overview").await;
+    let queues = match &overview {
+        Ok(overview) => Queues::of(overview),
+        Err(_) => Queues::read(api).await?,
+    };
     let workers: Result<WorkerListView, ApiRefusal> = api.get("/workers").await;
     let letters: Result<StatsView, ApiRefusal> = api.get("/dead-letter-queue/stats").await;
     let bad = format!("/tasks?status=failed,stalled,dropped&include=errors&limit={ROWS}");
     let failures: Result<TaskPageView, ApiRefusal> = api.get(&bad).await;
     let history: Result<HistoryView, ApiRefusal> = api.get("/history?last=60").await;
     let boards: Result<BoardListView, ApiRefusal> = api.get(&format!("/boards?limit={ROWS}")).await;
-    let overview: Result<OverviewView, ApiRefusal> = api.get("/overview").await;
     let alive = workers.as_ref().map_or(&[][..], |list| list.workers.as_slice());
     let body = html! {
         div #needs data-live { (needs::list(&screen.ready.warnings, &overview, letters.as_ref().ok())) }
         (figures(&queues, alive))
         (chart::card("history", "The last hour", "hour", &history))
-        (queue_card(&queues))
+        (queue_card(&screen, &queues))
         div.two {
             section.card #causes data-live { h2 { "Why tasks failed for good" } (causes(&letters)) }
             section.card #workers data-live { h2 { "Workers" } (worker_table(&workers)) }
@@ -61,8 +61,36 @@ pub(super) async fn show(screen: Screen) -> Answered {
     Ok(screen.page("Overview", "Overview", &body))
 }
 
-fn figures(list: &QueueListView, workers: &[WorkerView]) -> Markup {
-    let total = |statuses: &[Status]| list.queues.iter().map(|queue| count(queue, statuses)).sum();
+/// The queues in numbers.
+struct Queues {
+    count: u64,
+    /// Whether there are more than were counted.
+    is_cut: bool,
+    tasks: BTreeMap<Status, u64>,
+    busiest: Vec<BusyQueueView>,
+}
+
+impl Queues {
+    fn of(overview: &OverviewView) -> Self {
+        let OverviewView { queues, tasks, busiest, .. } = overview;
+        Self { count: *queues, is_cut: false, tasks: tasks.clone(), busiest: busiest.clone() }
+    }
+
+    /// The numbers of the first queues by name.
+    async fn read(api: &Api) -> Result<Self, ApiRefusal> {
+        let list: QueueListView = api.get(&format!("/queues?limit={READ}")).await?;
+        let mut tasks = BTreeMap::new();
+        for (status, count) in list.queues.iter().flat_map(|queue| &queue.tasks) {
+            *tasks.entry(*status).or_default() += count;
+        }
+        let mut busiest: Vec<BusyQueueView> = list.queues.iter().map(BusyQueueView::from).collect();
+        BusyQueueView::keep_busiest(&mut busiest);
+        Ok(Self { count: list.queues.len() as u64, is_cut: list.next_cursor.is_some(), tasks, busiest })
+    }
+}
+
+fn figures(queues: &Queues, workers: &[WorkerView]) -> Markup {
+    let total = |statuses: &[Status]| statuses.iter().filter_map(|status| queues.tasks.get(status)).sum();
     let slots = workers.iter().map(|worker| u64::from(worker.slots)).sum();
     html! {
         dl.figures #figures data-live {
@@ -70,28 +98,22 @@ fn figures(list: &QueueListView, workers: &[WorkerView]) -> Markup {
             (figure_of("Ready, not running", total(&[Status::Submitted]), ""))
             (figure_of("For later", total(&LATER), ""))
             (figure_of("Workers", workers.len() as u64, ""))
-            (figure_of("Queues", list.queues.len() as u64, if list.next_cursor.is_some() { "and more" } else { "" }))
+            (figure_of("Queues", queues.count, if queues.is_cut { "and more" } else { "" }))
         }
     }
 }
 
-fn queue_card(list: &QueueListView) -> Markup {
-    let mut shown: Vec<&QueueView> = list.queues.iter().collect();
-    // Those that wait longest first; of the others, those with the most to do.
-    shown.sort_by(|a, b| {
-        let weight = |queue: &QueueView| (queue.oldest_ready_age.unwrap_or(-1.0), count(queue, &queues::LIVE));
-        weight(b).partial_cmp(&weight(a)).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    shown.truncate(LISTED);
+fn queue_card(screen: &Screen, queues: &Queues) -> Markup {
+    let shown = &queues.busiest;
     html! {
         section.card #queues data-live {
             h2 {
                 "Queues "
-                @if list.queues.len() > LISTED {
-                    small { "the " (LISTED) " that wait longest; " a href="queues" { "all" } }
+                @if queues.count > shown.len() as u64 {
+                    small { "the " (shown.len()) " that wait longest; " a href="queues" { "all" } }
                 }
             }
-            (queues::table(&shown))
+            (queues::table(shown, screen.now()))
         }
     }
 }

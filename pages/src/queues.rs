@@ -3,17 +3,17 @@
 pub(super) mod needs;
 pub(super) mod queue;
 
-use jobbers_api::queue::{QueueListView, QueueView};
-use jobbers_common::lifecycle::Status;
+use jobbers_api::{overview::BusyQueueView, queue::QueueListView};
+use jobbers_common::{lifecycle::Status, time::Timestamp};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
     elements::{
         frame::{Answered, Screen},
-        words::{Tone, cell, number, queue, seconds, state, to},
+        words::{Tone, cell, number, queue, span, state, to},
     },
-    queues::needs::{count, is_at_limit},
+    queues::needs::is_at_limit,
     session::ask::Query,
 };
 
@@ -21,8 +21,6 @@ use super::{
 const ROWS: usize = 50;
 /// Tasks that are not due, or wait for others.
 pub(super) const LATER: [Status; 2] = [Status::Scheduled, Status::Waiting];
-/// Tasks that are not over.
-pub(super) const LIVE: [Status; 4] = [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Started];
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Params {
@@ -35,10 +33,10 @@ pub(super) async fn show(screen: Screen, Query(Params { cursor }): Query<Params>
     let mut query = vec![("limit", limit.as_str())];
     query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
     let list: QueueListView = screen.api.get(&to("/queues", &query)).await?;
-    let shown: Vec<&QueueView> = list.queues.iter().collect();
+    let shown: Vec<BusyQueueView> = list.queues.iter().map(BusyQueueView::from).collect();
     let body = html! {
         h1 { "Queues" }
-        section.card #queues data-live { (table(&shown)) }
+        section.card #queues data-live { (table(&shown, screen.now())) }
         (more(cursor.as_deref(), list.next_cursor.as_deref()))
         p.soft { "A queue is made by " code { "jobbers queues create NAME" } "." }
     };
@@ -55,7 +53,7 @@ fn more(cursor: Option<&str>, next: Option<&str>) -> Markup {
 }
 
 /// How a queue is, in a word.
-pub(super) fn standing(queue: &QueueView) -> Markup {
+pub(super) fn standing(queue: &BusyQueueView) -> Markup {
     let (tone, word) = match () {
         () if queue.paused => (Tone::Warn, "paused"),
         () if is_at_limit(queue) => (Tone::Warn, "at its limit"),
@@ -66,7 +64,7 @@ pub(super) fn standing(queue: &QueueView) -> Markup {
 }
 
 /// Queues with their numbers.
-pub(super) fn table(queues: &[&QueueView]) -> Markup {
+pub(super) fn table(queues: &[BusyQueueView], now: Timestamp) -> Markup {
     html! {
         table {
             tr {
@@ -78,14 +76,14 @@ pub(super) fn table(queues: &[&QueueView]) -> Markup {
                     td { (queue(&one.name)) }
                     td { (standing(one)) }
                     td.n {
-                        (number(count(one, &[Status::Started])))
+                        (number(one.count(&[Status::Started])))
                         @if let Some(most) = one.max_concurrent { small { " of " (number(most.into())) } }
                     }
-                    (cell(count(one, &[Status::Submitted])))
-                    td.n { (one.oldest_ready_age.map_or_else(|| "–".to_owned(), seconds)) }
-                    td.n.wide { (number(count(one, &LATER))) }
-                    td.n.wide { (number(count(one, &[Status::Failed, Status::Stalled, Status::Dropped]))) }
-                    td.n.wide { (number(count(one, &[Status::Completed]))) }
+                    (cell(one.count(&[Status::Submitted])))
+                    td.n { (one.oldest_ready_at.map_or_else(|| "–".to_owned(), |at| span(now.since(at.0)))) }
+                    td.n.wide { (number(one.count(&LATER))) }
+                    td.n.wide { (number(one.count(&[Status::Failed, Status::Stalled, Status::Dropped]))) }
+                    td.n.wide { (number(one.count(&[Status::Completed]))) }
                 }
             }
         }

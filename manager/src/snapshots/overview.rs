@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use jobbers_api::{
-    overview::{NeedCode, NeedView, OverviewView},
+    overview::{BusyQueueView, NeedCode, NeedView, OverviewView},
     value::Rfc3339,
 };
 use jobbers_common::{
@@ -43,12 +43,12 @@ impl Overview {
 /// Reads in pieces, and adds up.
 async fn read(engine: &dyn Engine, live: &LiveConfig) -> Result<OverviewView> {
     let (workers, config, now) = (engine.workers().await?, live.fresh().await?, engine.health().await?.now);
-    let mut sum =
-        Sum { config: &config, now, queues: 0, tasks: BTreeMap::new(), oldest_ready_at: None, late: Vec::new() };
+    let mut sum = Sum::new(&config, now);
     let mut after = None;
     loop {
         let page = engine.list_queues(QueueListRequest { after, limit: MAX_BATCH }).await?;
         page.queues.iter().for_each(|queue| sum.add(queue));
+        BusyQueueView::keep_busiest(&mut sum.busiest);
         after = page.next;
         if after.is_none() {
             return Ok(sum.view(&workers));
@@ -65,16 +65,24 @@ struct Sum<'a> {
     oldest_ready_at: Option<Timestamp>,
     /// The needs of queues, with the age of their oldest ready tasks.
     late: Vec<(Duration, NeedView)>,
+    busiest: Vec<BusyQueueView>,
 }
 
-impl Sum<'_> {
+impl<'a> Sum<'a> {
+    const fn new(config: &'a Config, now: Timestamp) -> Self {
+        let tasks = BTreeMap::new();
+        Self { config, now, queues: 0, tasks, oldest_ready_at: None, late: Vec::new(), busiest: Vec::new() }
+    }
+
     fn add(&mut self, queue: &QueueStats) {
         self.queues += 1;
+        let settings = self.config.settings_of(&queue.queue);
+        self.busiest.push(BusyQueueView::new(&settings, queue));
         for (status, count) in &queue.tasks {
             *self.tasks.entry(*status).or_default() += count;
         }
         self.oldest_ready_at = self.oldest_ready_at.into_iter().chain(queue.oldest_ready_at).min();
-        self.late.extend(need_of(&self.config.settings_of(&queue.queue), queue, self.now));
+        self.late.extend(need_of(&settings, queue, self.now));
     }
 
     fn view(mut self, workers: &[RegisteredWorker]) -> OverviewView {
@@ -93,6 +101,7 @@ impl Sum<'_> {
             slots: workers.iter().map(|worker| u64::from(worker.report.slots)).sum(),
             needs,
             more_needs,
+            busiest: self.busiest,
         }
     }
 }

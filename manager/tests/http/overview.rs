@@ -31,6 +31,11 @@ async fn the_numbers_are_those_of_all_queues_and_what_is_wrong_is_said() {
     assert_eq!(overview["tasks"], json!({"submitted": 3, "scheduled": 1}));
     assert_eq!((&overview["workers"], &overview["slots"], &overview["more_needs"]), (&json!(0), &json!(0), &json!(0)));
     assert!(overview["oldest_ready_at"].as_str().unwrap() <= overview["now"].as_str().unwrap());
+    let mail = json!({
+        "name": "mail", "paused": true, "tasks": {"submitted": 2}, "suspects": 0, "oldest_ready_at": overview["oldest_ready_at"],
+    });
+    assert_eq!(overview["busiest"][0], mail, "it waits longest");
+    assert_eq!(overview["busiest"][1]["tasks"], json!({"submitted": 1, "scheduled": 1}));
     assert_eq!(codes(&overview), ["no_worker", "queue_paused"], "{overview}");
     let [alone, paused] = [&overview["needs"][0], &overview["needs"][1]];
     assert_eq!(alone["detail"], "no worker is alive: 3 tasks wait until one starts");

@@ -2,8 +2,7 @@
 
 use jobbers_api::{
     dead_letter::StatsView,
-    overview::{NeedCode, NeedView, OverviewView},
-    queue::QueueView,
+    overview::{BusyQueueView, NeedCode, NeedView, OverviewView},
 };
 use jobbers_common::lifecycle::Status;
 use maud::{Markup, html};
@@ -28,14 +27,9 @@ struct Need {
     link: Option<(String, &'static str)>,
 }
 
-/// How many tasks of a queue have one of these statuses.
-pub(crate) fn count(queue: &QueueView, statuses: &[Status]) -> u64 {
-    statuses.iter().filter_map(|status| queue.tasks.get(status)).sum()
-}
-
 /// Whether as many tasks of a queue run as may.
-pub(crate) fn is_at_limit(queue: &QueueView) -> bool {
-    queue.max_concurrent.is_some_and(|most| count(queue, &[Status::Started]) >= u64::from(most))
+pub(crate) fn is_at_limit(queue: &BusyQueueView) -> bool {
+    queue.max_concurrent.is_some_and(|most| queue.count(&[Status::Started]) >= u64::from(most))
 }
 
 /// What needs an operator, the worst first.

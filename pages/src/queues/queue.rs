@@ -12,7 +12,7 @@ use jobbers_common::{lifecycle::Status, values::duration};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{LATER, needs::count, standing};
+use super::{LATER, standing};
 use crate::{
     elements::{
         chart,
@@ -48,7 +48,7 @@ pub(crate) async fn show(screen: Screen, Query(Params { name, did, n }): Query<P
     let hours: Result<HistoryView, ApiRefusal> = screen.api.get(&of("by=hour")).await;
     let body = html! {
         @if let Some(did) = did { (did.note(&name, n)) }
-        h1 { (name) " " span #standing data-live { (standing(&queue)) } }
+        h1 { (name) " " span #standing data-live { (standing(&(&queue).into())) } }
         (figures(&queue))
         section.card #why data-live { h2 { "What keeps it from moving" } (why_card(&screen, &why)) }
         (chart::card("hour", "The last hour", "hour", &minutes))
@@ -74,6 +74,11 @@ fn figures(queue: &QueueView) -> Markup {
             (figure_of("Ended otherwise", count(queue, &OTHERWISE), "kept"))
         }
     }
+}
+
+/// How many tasks of a queue have one of these statuses.
+fn count(queue: &QueueView, statuses: &[Status]) -> u64 {
+    statuses.iter().filter_map(|status| queue.tasks.get(status)).sum()
 }
 
 /// Why the queue does not move, in words.
