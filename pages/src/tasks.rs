@@ -1,5 +1,6 @@
 //! Tasks by what the address asks for, in pages; and what is done with those that are chosen, or with all that match.
 
+mod again;
 pub(super) mod letter;
 pub(super) mod letters;
 pub(super) mod submit;

@@ -290,3 +290,4 @@ on_both_engines! {
     actions a_task_of_a_board_is_released_and_deleted
     actions a_group_of_a_board_is_deleted_as_it_was_shown_and_typed
 }
+    actions the_same_task_is_submitted_by_what_its_page_shows

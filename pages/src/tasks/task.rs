@@ -22,6 +22,7 @@ use jobbers_common::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::again;
 use crate::{
     elements::{
         done::{Did, back},
@@ -87,7 +88,7 @@ async fn page(screen: &Screen, found: &TaskView, note: Option<&Markup>, reveals:
         }
         @if found.sensitive && !reveals { (payload::hidden(id, "status")) }
         @for part in [PayloadPart::Parameters, PayloadPart::Result, PayloadPart::Checkpoint] { (payload::card(found, Source::Task, part)) }
-        section.card { h2 { "The same again, from a terminal" } (commands(found)) }
+        section.card { h2 { "The same again" } (again::commands(found)) }
     };
     Ok(screen.page("Tasks", id, &body))
 }
@@ -298,36 +299,6 @@ fn signal_action(task: &TaskView, signal: &SignalName) -> Markup {
             (button("signal", "Send it", false))
         },
     )
-}
-
-fn commands(task: &TaskView) -> Markup {
-    /// Longer parameters are better taken from the download.
-    const MOST_BYTES: usize = 4_096;
-    let raw = task.parameters.as_deref().map(|raw| raw.get()).filter(|_| task.parameters_content_type.is_none());
-    let is_gone = task.parameters.is_none() && task.status == Status::Completed;
-    let is_hidden = raw.is_none() && task.sensitive;
-    let (flag, field) = if task.sensitive { (" --sensitive", r#","sensitive":true"#) } else { ("", "") };
-    let parameters = raw.filter(|raw| raw.len() <= MOST_BYTES).unwrap_or("{}");
-    let body = format!(
-        r#"{{"name":"{}","version":{},"queue":"{}","parameters":{parameters}{field}}}"#,
-        task.name, task.version, task.queue
-    );
-    let submit = format!(
-        "jobbers submit {} --task-version {} --queue {}{flag} {}",
-        shell(task.name.as_str()),
-        task.version,
-        shell(task.queue.as_str()),
-        shell(parameters)
-    );
-    let curl =
-        format!("curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d {}", shell(&body));
-    html! {
-        @if is_hidden { p.soft { "Its parameters are hidden: put them in." } }
-        @else if is_gone { p.soft { "Its queue did not keep its parameters when it completed: put them in." } }
-        pre tabindex="0" { (text(&submit)) }
-        pre tabindex="0" { (text(&curl)) }
-        p.soft { "The task as JSON: " a href=(format!("..{}", path(["tasks", task.id.as_str()]))) { "API" } }
-    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,7 @@
 //! Each form, and its effect as the API reports it.
 
+use std::process::Stdio;
+
 use jobbers_common::{
     engine::{
         Outcome,
@@ -268,6 +270,38 @@ pub(super) async fn a_task_is_edited_and_sent_again(site: Site) {
     assert!(
         page.contains("Download the parameters") && page.contains("image/png") && !page.contains("name=\"parameters\"")
     );
+}
+
+/// In Python and with curl: a program in Rust is made of the same request.
+pub(super) async fn the_same_task_is_submitted_by_what_its_page_shows(site: Site) {
+    let parameters = json!({"to": "O'Hara \"<&>\" \\n \u{202e}gnp. 東京 \"### \t", "n": [1.5, null, true]});
+    let task = json!({"id": "old", "name": "greet", "version": 3, "queue": "default", "parameters": parameters});
+    site.post("/tasks", task).await.expect(201);
+    let page = site.page("/ui/task?id=old").await;
+    let shown: Vec<String> = page
+        .split("<pre tabindex=\"0\">")
+        .filter_map(|rest| rest.split_once("</pre>"))
+        .map(|(text, _)| text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+        .collect();
+    let of = |start: &str| {
+        let text = shown.iter().find(|text| text.starts_with(start)).unwrap_or_else(|| panic!("{start}: {page}"));
+        text.replace("127.0.0.1:8000", &site.address.to_string())
+    };
+    for (program, text) in [("sh", of("curl ")), ("python3", of("import "))] {
+        let run =
+            tokio::process::Command::new(program).arg("-c").arg(&text).stdin(Stdio::null()).output().await.unwrap();
+        let (said, wrong) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        let answer: Value =
+            serde_json::from_str(&said).unwrap_or_else(|error| panic!("{text}: {error}: {said}{wrong}"));
+        let new = site.get(&jobbers_api::wire::path::path(["tasks", answer["id"].as_str().unwrap()])).await.expect(200);
+        assert_eq!(
+            (&new["name"], &new["version"], &new["queue"], &new["parameters"]),
+            (&json!("greet"), &json!(3), &json!("default"), &parameters),
+            "{text}"
+        );
+    }
+    assert!(of("use jobbers_api").contains("let task = r####\"{"), "no quote in it ends the text");
+    assert!(of("jobbers submit").starts_with("jobbers submit greet --task-version 3 --queue default '{"));
 }
 
 pub(super) async fn what_is_refused_comes_back_as_it_was_typed(site: Site) {
