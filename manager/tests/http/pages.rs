@@ -28,6 +28,7 @@ mod actions;
 mod browser;
 mod kinds;
 mod links;
+mod large;
 pub(crate) mod live;
 mod texts;
 mod trouble;

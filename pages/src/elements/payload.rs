@@ -17,12 +17,12 @@ use serde_json::value::RawValue;
 
 use super::{
     frame::{action, button},
-    words::{number, shell, text, to},
+    words::{cut, number, shell, text, to},
 };
 use crate::session::ask::{Api, ApiRefusal, Query};
 
-/// How much of a payload a page shows.
-const SHOWN_BYTES: usize = 16 * 1024;
+/// How many bytes of a page a payload takes.
+const SHOWN_BYTES: usize = 10 * 1024;
 
 /// Which of a task's payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +66,10 @@ pub(crate) enum Source {
 pub(crate) fn card(task: &TaskView, source: Source, part: PayloadPart) -> Markup {
     let (Some(raw), content_type) = part.of(task) else { return html! {} };
     let raw = raw.get();
-    let is_whole = raw.len() <= SHOWN_BYTES;
-    let shown = if is_whole { laid_out(raw) } else { format!("{}…", &raw[..raw.floor_char_boundary(SHOWN_BYTES)]) };
+    let laid_out = laid_out(&raw[..raw.floor_char_boundary(SHOWN_BYTES)]);
+    let shown = text(&laid_out);
+    let first = cut(&shown, SHOWN_BYTES);
+    let is_whole = first.is_none() && raw.len() <= SHOWN_BYTES;
     let download = address(task, source, part);
     html! {
         section.card {
@@ -75,11 +77,11 @@ pub(crate) fn card(task: &TaskView, source: Source, part: PayloadPart) -> Markup
                 (part.name()) " "
                 @if let Some(content_type) = content_type { small { (text(content_type)) ", as base64 " } }
                 @if !is_whole {
-                    small { "the first " (number(SHOWN_BYTES as u64)) " of " (number(raw.len() as u64)) " bytes " }
+                    small { "the beginning of " (number(raw.len() as u64)) " bytes " }
                 }
                 @if !task.sensitive { small { a href=(download) { "download" } } }
             }
-            pre tabindex="0" { (text(&shown)) }
+            pre tabindex="0" { (first.unwrap_or(&shown)) @if !is_whole { "…" } }
         }
     }
 }

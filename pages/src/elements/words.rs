@@ -8,8 +8,9 @@ use jobbers_process::printable;
 use maud::{Markup, html};
 use serde::Serialize;
 
-/// Most characters of a text in a row of a list.
+/// Most characters of a text in a row of a list, and most bytes that it takes in a page.
 const ROW_CHARS: usize = 200;
+const ROW_BYTES: usize = 400;
 
 /// A text of a client, whole: what hides or reorders text is written as an escape.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
@@ -19,10 +20,27 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
 /// The same on one line, and no longer than a row of a list has room for.
 pub(crate) fn line(text: &str) -> String {
     let shown = printable::on_one_line(text);
-    match shown.char_indices().nth(ROW_CHARS) {
-        Some((end, _)) => format!("{}…", &shown[..end]),
-        None => shown.into_owned(),
+    let first = shown.char_indices().nth(ROW_CHARS).map_or(&*shown, |(end, _)| &shown[..end]);
+    let first = cut(first, ROW_BYTES).unwrap_or(first);
+    if first.len() == shown.len() { shown.into_owned() } else { format!("{first}…") }
+}
+
+/// The longest beginning of a text that takes at most so many bytes in a page; `None` if all of it does.
+pub(crate) fn cut(text: &str, most: usize) -> Option<&str> {
+    let escaped_bytes = |c: char| match c {
+        '&' => "&amp;".len(),
+        '<' | '>' => "&lt;".len(),
+        '"' => "&quot;".len(),
+        c => c.len_utf8(),
+    };
+    let mut left = most;
+    for (at, c) in text.char_indices() {
+        match left.checked_sub(escaped_bytes(c)) {
+            Some(rest) => left = rest,
+            None => return Some(&text[..at]),
+        }
     }
+    None
 }
 
 /// The message of a progress or an error, or that it is hidden.
@@ -227,6 +245,9 @@ mod tests {
     fn what_hides_text_is_shown_and_a_row_is_bounded() {
         assert_eq!(line("a\u{202e}b\u{200b}c\nd"), r"a\u{202e}b\u{200b}c\nd");
         assert_eq!(line(&"x".repeat(500)).chars().count(), ROW_CHARS + 1);
+        let quotes = line(&"\"".repeat(500));
+        assert_eq!(html! { (quotes) }.into_string().len(), ROW_BYTES / 6 * 6 + "…".len());
+        assert_eq!(line(&"x".repeat(ROW_CHARS)), "x".repeat(ROW_CHARS));
     }
 
     #[test]

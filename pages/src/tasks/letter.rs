@@ -23,6 +23,7 @@ use crate::{
 };
 
 /// How many failures of a task, and tasks of an operation, are shown.
+const FAILURES: usize = 20;
 const ROWS: usize = 100;
 
 #[derive(Debug, Deserialize)]
@@ -76,10 +77,10 @@ fn failures(screen: &Screen, history: &Result<Vec<AttemptView>, ApiRefusal>, is_
         Ok(failures) => failures,
         Err(refusal) => return missing(refusal),
     };
-    let left_out = failures.len().saturating_sub(ROWS);
+    let latest = &failures[failures.len().saturating_sub(FAILURES)..];
     html! {
-        @if left_out > 0 { p.soft { "The latest " (ROWS) " of " (failures.len()) "." } }
-        ol.timeline { @for failure in &failures[left_out..] { (failed(screen, failure, is_sensitive)) } }
+        @if latest.len() < failures.len() { p.soft { "The latest " (FAILURES) " of " (failures.len()) "." } }
+        ol.timeline { @for failure in latest { (failed(screen, failure, is_sensitive, latest.len())) } }
     }
 }
 

@@ -28,13 +28,15 @@ use crate::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
         payload::{self, PayloadPart, Source},
-        words::{figure, line, number, prose, queue, said, shell, status, task, text, to, when},
+        words::{cut, figure, line, number, prose, queue, said, shell, status, task, text, to, when},
     },
     session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many attempts a page shows: the first and the latest.
-const ATTEMPTS: usize = 40;
+const ATTEMPTS: usize = 20;
+/// How many bytes of a page the messages of attempts take together.
+const MESSAGE_BYTES: usize = 12 * 1024;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
@@ -149,6 +151,7 @@ pub(crate) fn reason_list(screen: &Screen, reasons: &[Reason]) -> Markup {
 fn timeline(screen: &Screen, task: &TaskView) -> Markup {
     let now = screen.now();
     let (errors, left_out) = (&task.errors, task.errors.len().saturating_sub(ATTEMPTS));
+    let shown = errors.len() - left_out;
     let latest = task.started_at.filter(|at| errors.last().is_none_or(|error| *at > error.at));
     html! {
         ol.timeline {
@@ -156,7 +159,7 @@ fn timeline(screen: &Screen, task: &TaskView) -> Markup {
             @for (place, error) in errors.iter().enumerate() {
                 @if place == ATTEMPTS / 2 && left_out > 0 { li { (left_out) " more attempts" } }
                 @if left_out == 0 || place < ATTEMPTS / 2 || place >= ATTEMPTS / 2 + left_out {
-                    (failed(screen, error, task.sensitive))
+                    (failed(screen, error, task.sensitive, shown))
                 }
             }
             @if let Some(at) = latest {
@@ -178,14 +181,16 @@ fn timeline(screen: &Screen, task: &TaskView) -> Markup {
     }
 }
 
-/// A failed attempt in a timeline, perhaps of a sensitive task.
-pub(crate) fn failed(screen: &Screen, error: &AttemptView, is_sensitive: bool) -> Markup {
+/// A failed attempt in a timeline of so many, perhaps of a sensitive task.
+pub(crate) fn failed(screen: &Screen, error: &AttemptView, is_sensitive: bool, shown: usize) -> Markup {
+    let message = text(said(&error.message, is_sensitive));
+    let first = cut(&message, MESSAGE_BYTES / shown.max(1));
     html! {
         li.bad {
             "Attempt " (error.attempt) ": " (error.kind.to_string())
             @if let Some(kind) = &error.error_kind { " " code { (line(&kind.to_string())) } }
             " " (when(error.at, screen.now())) " on " code { (error.worker) }
-            pre tabindex="0" { (text(said(&error.message, is_sensitive))) }
+            pre tabindex="0" { (first.unwrap_or(&message)) @if first.is_some() { "…" } }
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Site, addresses, unfollowed_by, unfollowing};
 use crate::server::Answer;
 
 /// Most bytes of a page in these tests.
-const MAX_PAGE: usize = 60 * 1024;
+pub(super) const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
 pub(super) const REACHED: [&str; 24] = [
