@@ -1,7 +1,7 @@
 //! The pages below `/ui`, as a browser without script uses them: on both engines, each page answers, each link leads
 //! somewhere, each form does what it says, and what clients send stays text.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Outcome, boards::task::When},
@@ -16,6 +16,7 @@ use jobbers_engines::{OpenOptions, open};
 use jobbers_manager::Config;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use reqwest::{Client, Method, RequestBuilder, Url, redirect::Policy};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -27,8 +28,8 @@ use crate::{
 mod actions;
 mod browser;
 mod kinds;
-mod links;
 mod large;
+mod links;
 pub(crate) mod live;
 mod texts;
 mod trouble;
@@ -44,7 +45,13 @@ const ODD: &str = "<img src=x onerror=alert(1)>\"'&\u{202e}gnp.\u{200b}x";
 struct Site {
     server: Server,
     _folder: TempDir,
-    _store: Box<dyn Any>,
+    store: SiteStore,
+}
+
+/// Where the tasks of a site are.
+enum SiteStore {
+    Sqlite(TempDir),
+    Redis(RedisServer),
 }
 
 impl std::ops::Deref for Site {
@@ -59,15 +66,15 @@ impl Site {
     async fn on_sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("pages.db").display());
-        Self::at(&url, Box::new(folder)).await
+        Self::at(&url, SiteStore::Sqlite(folder)).await
     }
 
     async fn on_redis() -> Self {
         let server = RedisServer::start(RedisOptions::default());
-        Self::at(&server.url(), Box::new(server)).await
+        Self::at(&server.url(), SiteStore::Redis(server)).await
     }
 
-    async fn at(url: &str, store: Box<dyn Any>) -> Self {
+    async fn at(url: &str, store: SiteStore) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine: Arc<dyn Engine> = open(url, OpenOptions::default()).await.unwrap();
         let config = Config {
@@ -76,7 +83,7 @@ impl Site {
             ..Config::default()
         };
         let server = Server::with(engine, config).await;
-        let site = Self { server, _folder: folder, _store: store };
+        let site = Self { server, _folder: folder, store };
         site.until("/dead-letter-queue", |answer| answer.status == 200).await;
         site
     }
@@ -194,6 +201,17 @@ impl Site {
         self.post("/workflows", json!({"id": "w", "name": "etl", "nodes": nodes})).await.expect(201);
         boards::put(self, "mail", ODD.as_bytes(), When::NOW).await;
     }
+
+    /// Makes something in the store of [`Self::fill`] disagree, which a repair mends.
+    fn damage(&self) {
+        match &self.store {
+            SiteStore::Sqlite(folder) => {
+                let store = Connection::open(folder.path().join("pages.db")).unwrap();
+                store.execute_batch("PRAGMA foreign_keys = OFF; INSERT INTO dependency VALUES (1, 1, 99, 0)").unwrap();
+            }
+            SiteStore::Redis(server) => assert_eq!(server.command("ZREM jobbers:{0}:q:mail:s later"), ":1\r\n"),
+        }
+    }
 }
 
 /// The answer itself, where it leads elsewhere.
@@ -287,8 +305,8 @@ on_both_engines! {
     actions a_workflow_is_cancelled_and_retried
     actions a_task_is_submitted_by_a_form
     actions a_task_is_edited_and_sent_again
+    actions the_same_task_is_submitted_by_what_its_page_shows
     actions what_is_refused_comes_back_as_it_was_typed
     actions a_task_of_a_board_is_released_and_deleted
     actions a_group_of_a_board_is_deleted_as_it_was_shown_and_typed
 }
-    actions the_same_task_is_submitted_by_what_its_page_shows

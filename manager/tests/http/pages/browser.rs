@@ -3,10 +3,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use jobbers_common::access::AccessRole;
 use serde_json::json;
 
 use self::chromium::{Browser, Tab};
 use super::{Site, links};
+use crate::{access::keys::create, server::soon};
 
 mod axe;
 mod chromium;
@@ -52,22 +54,56 @@ pub(super) async fn each_screen_opens_without_an_error(site: Site) {
 async fn each_screen_is_for_everybody() {
     let site = Site::on_sqlite().await;
     site.fill().await;
-    let screens = screens(&site).await;
-    let axe = axe::source().await;
+    let mut paths = screens(&site).await;
+    site.damage();
+    paths.push("/ui/store?examine=yes".to_owned());
     let mut browser = Browser::start().await;
-    let (mut tab, mut faults) = (browser.tab().await, Vec::new());
-    for path in &screens {
-        open(&site, &mut tab, path).await;
-        tab.evaluate(&format!("(() => {{ {axe} }})()")).await;
+    let mut audit = Audit { tab: browser.tab().await, axe: axe::source().await, faults: Vec::new() };
+    for path in &paths {
+        open(&site, &mut audit.tab, path).await;
+        audit.check(path).await;
+    }
+    audit.what_no_link_leads_to(&site).await;
+    assert_eq!(audit.faults, [""; 0]);
+}
+
+/// What keeps people from using pages.
+struct Audit<'a> {
+    tab: Tab<'a>,
+    axe: String,
+    faults: Vec<String>,
+}
+
+impl Audit<'_> {
+    /// Looks at the page that is open.
+    async fn check(&mut self, page: &str) {
+        self.tab.evaluate(&format!("(() => {{ {} }})()", self.axe)).await;
         for (look, width, scheme, rules) in LOOKS {
-            tab.look(width, scheme).await;
-            let found = tab.evaluate(&axe::run(rules)).await;
-            faults.extend(found.as_array().unwrap().iter().map(|fault| format!("{path}, {look}: {fault}")));
-            let is_wide = tab.evaluate("document.documentElement.scrollWidth > innerWidth").await;
-            faults.extend((is_wide == json!(true)).then(|| format!("{path}, {look}: it has to be scrolled sideways")));
+            self.tab.look(width, scheme).await;
+            let found = self.tab.evaluate(&axe::run(rules)).await;
+            self.faults.extend(found.as_array().unwrap().iter().map(|fault| format!("{page}, {look}: {fault}")));
+            let is_wide = self.tab.evaluate("document.documentElement.scrollWidth > innerWidth").await;
+            let fault = || format!("{page}, {look}: it has to be scrolled sideways");
+            self.faults.extend((is_wide == json!(true)).then(fault));
         }
     }
-    assert_eq!(faults, [""; 0]);
+
+    /// The question before an action, and what only people with a key see.
+    async fn what_no_link_leads_to(&mut self, site: &Site) {
+        open(site, &mut self.tab, "/ui/tasks").await;
+        self.tab.click("document.querySelector('[type=checkbox]')").await;
+        self.tab.click_and_load("document.querySelector('[value=cancel]')").await;
+        self.check("the question").await;
+        let (text, key) = create(&*site.engine, Some(AccessRole::Admin), &[]).await;
+        soon(async { while site.get("/queues").await.status != 401 {} }).await;
+        open(site, &mut self.tab, "/ui/keys").await;
+        self.check("/sign-in").await;
+        self.tab.fill("document.querySelector('[name=key]')", text.as_str()).await;
+        self.tab.click_and_load("document.querySelector('main button')").await;
+        self.check("/ui/keys").await;
+        open(site, &mut self.tab, &format!("/ui/key?id={}", key.id)).await;
+        self.check("/ui/key").await;
+    }
 }
 
 pub(super) async fn what_changes_is_shown_without_a_reload(site: Site) {

@@ -48,6 +48,28 @@ async fn every_page_says_that_the_store_is_away_and_comes_back_with_it() {
 }
 
 #[tokio::test]
+async fn what_a_store_refuses_is_a_page_that_says_why() {
+    let engine = Arc::new(Double(FaultyEngine::new()));
+    let server = Server::with(engine.clone(), Config::default()).await;
+    for (error, says) in [
+        (Error::ReadOnly("it is a replica".to_owned()), "it is a replica"),
+        (Error::Full("the disk is full".to_owned()), "the disk is full"),
+        (Error::Corrupt("page 7 can't be read".to_owned()), "page 7 can't be read"),
+    ] {
+        engine.set(Fault::Fails(error));
+        let pause =
+            server.request(reqwest::Method::POST, "/ui/queue?name=default").header("sec-fetch-site", "same-origin");
+        let pause = pause.header("content-type", "application/x-www-form-urlencoded").body("act=pause");
+        for answer in [server.get("/ui/queue?name=default").await, server.send(pause).await] {
+            assert!(answer.status.is_server_error(), "{}: {}", answer.status, answer.text);
+            assert!(answer.text.starts_with("<!DOCTYPE html>") && answer.text.contains(says), "{}", answer.text);
+        }
+        engine.set(Fault::None);
+        assert_eq!(server.get("/queues/default").await.expect(200)["paused"], false);
+    }
+}
+
+#[tokio::test]
 async fn a_page_of_another_site_does_nothing_here() {
     let server = Server::start().await;
     let post = |header: (&'static str, &'static str)| {

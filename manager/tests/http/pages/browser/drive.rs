@@ -42,6 +42,7 @@ pub(in crate::pages) async fn every_action_of_every_screen_does_what_it_says(sit
     drive.workflows().await;
     drive.boards().await;
     drive.letters().await;
+    drive.store().await;
     drive.sessions().await;
     // What is refused is a page, which the browser notes as an answer that is no success.
     let errors: Vec<String> = drive.tab.errors().into_iter().filter(|error| !error.contains("\"network\"")).collect();
@@ -82,6 +83,10 @@ impl Drive<'_> {
     async fn shows(&mut self, text: &str) {
         let page = self.tab.evaluate("document.body.textContent").await;
         assert!(page.as_str().unwrap().contains(text), "{text:?} is not on the page: {page}");
+    }
+
+    async fn lacks(&mut self, find: &str) {
+        assert_eq!(self.tab.evaluate(&format!("{find} === undefined")).await, json!(true), "{find}");
     }
 
     async fn is_at(&mut self, path: &str) {
@@ -307,6 +312,29 @@ impl Drive<'_> {
         self.shows("Nothing was deleted").await;
         self.act("Delete", &[("typed", &left.to_string())], "Delete").await;
         self.until("/dead-letter-queue/stats", is_dead(0)).await;
+    }
+
+    async fn store(&mut self) {
+        self.open("/ui/store").await;
+        self.tab.click_and_load(&shown("main button", "Examine it")).await;
+        self.shows("sound").await;
+        self.lacks(&shown("main summary", "Repair")).await;
+        self.site.damage();
+        self.tab.click_and_load(&shown("main button", "Examine it again")).await;
+        let examined = self.get("/store/examination").await;
+        let kinds = examined["found"].as_array().unwrap();
+        let count: u64 = kinds.iter().map(|kind| kind["count"].as_u64().unwrap()).sum();
+        assert!(count > 0, "a look changes nothing: {examined}");
+        self.shows(&format!("{count} finding")).await;
+        for kind in kinds {
+            self.shows(kind["flaw"].as_str().unwrap()).await;
+        }
+        self.act("Repair", &[], "Repair it").await;
+        self.shows(" mended.").await;
+        self.shows("sound").await;
+        self.lacks(&shown("main summary", "Repair")).await;
+        assert_eq!(self.get("/store/examination").await["found"], json!([]));
+        assert_eq!(self.get("/scheduled-tasks").await["tasks"][0]["id"], "later");
     }
 
     /// From the first key on: sign in, create, rotate, revoke and delete a key, sign out, and a session that ends meanwhile.
