@@ -236,6 +236,9 @@ pub struct ReadyView {
     /// The store's absolute address, without a login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+    /// What carries it, with its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// What survives what.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<String>,
@@ -268,6 +271,7 @@ impl ReadyView {
             uptime: Some(uptime),
             engine: Some(health.engine.into()),
             store: Some(health.store),
+            server: Some(health.server),
             durability: Some(health.durability),
             warnings: Some(health.warnings),
             insecure: Vec::new(),
@@ -286,6 +290,7 @@ impl ReadyView {
             uptime: None,
             engine: None,
             store: None,
+            server: None,
             durability: None,
             warnings: None,
             insecure: Vec::new(),

@@ -219,7 +219,10 @@ pub async fn examine(
     let mut checks = Vec::new();
     let health = readable(engine.health().await)?;
     checks.push(match &health {
-        Ok(health) => Check::new("store", format!("{}: {}", health.store, health.durability), health.warnings.clone()),
+        Ok(health) => {
+            let what = format!("{}: {}; {}", health.store, health.server, health.durability);
+            Check::new("store", what, health.warnings.clone())
+        }
         Err(why) => unread("store", why),
     });
     checks.push(archive);

@@ -27,6 +27,7 @@ pub(super) async fn show(screen: Screen) -> Answered {
             table {
                 tr { th { "Store" } td.wrap { code { (text(&ready.store)) } } }
                 tr { th { "Engine" } td { (ready.engine.to_string()) } }
+                @if let Some(server) = &ready.server { tr { th { "Carried by" } td.wrap { (text(server)) } } }
                 tr { th { "Durability" } td.wrap { (text(&ready.durability)) } }
                 tr { th { "The store's time" } td { (ready.now) } }
                 tr { th { "Version" } td { (ready.version.to_string()) } }

@@ -222,6 +222,8 @@ pub struct Health {
     pub engine: &'static str,
     /// The store's absolute address, without a password.
     pub store: String,
+    /// What carries it, e.g. `SQLite 3.50.4` or `Valkey 9.1.2 in a Cluster, which moves a slot in one step`.
+    pub server: String,
     /// What survives what, in a few words, e.g. `synchronous=FULL`.
     pub durability: String,
     /// Things an operator should mend, e.g. persistence that is off.

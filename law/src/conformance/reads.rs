@@ -226,6 +226,11 @@ pub async fn stats_of_an_unknown_queue_are_refused(f: Fixture) {
 
 pub async fn health_names_engine_and_durability(f: Fixture) {
     let health = f.engine.health().await.unwrap();
-    assert!(!health.engine.is_empty() && !health.store.is_empty() && !health.durability.is_empty());
+    assert!(
+        !health.engine.is_empty()
+            && !health.store.is_empty()
+            && !health.server.is_empty()
+            && !health.durability.is_empty()
+    );
     assert_eq!(health.now, f.clock.now());
 }

@@ -16,6 +16,7 @@ pub(crate) struct Ready {
     pub(crate) uptime: f64,
     pub(crate) engine: Word,
     pub(crate) store: String,
+    pub(crate) server: Option<String>,
     pub(crate) durability: String,
     pub(crate) warnings: Vec<String>,
     /// Where it serves other machines unprotected, in a sentence each.
@@ -34,6 +35,7 @@ impl Ready {
             uptime: view.uptime?,
             engine: view.engine?,
             store: view.store?,
+            server: view.server,
             durability: view.durability?,
             warnings: view.warnings?,
             insecure: view.insecure,

@@ -20,12 +20,13 @@ use crate::redis::{
 
 /// Describes the server and its durability.
 pub(crate) async fn health(store: &Store) -> Result<Health> {
-    let (info, mut warnings): (String, _) = match ask(store, &["INFO", "persistence", "memory", "replication"]).await {
-        Ok(info) => (info, Vec::new()),
-        // This user has no permission.
-        Err(Error::Config(why)) => (String::new(), vec![format!("what Redis keeps can't be found out: {why}")]),
-        Err(error) => return Err(error),
-    };
+    let (info, mut warnings): (String, _) =
+        match ask(store, &["INFO", "server", "persistence", "memory", "replication"]).await {
+            Ok(info) => (info, Vec::new()),
+            // This user has no permission.
+            Err(Error::Config(why)) => (String::new(), vec![format!("what Redis keeps can't be found out: {why}")]),
+            Err(error) => return Err(error),
+        };
     let field = |name: &str| field_of(&info, name);
     // A managed server may not answer this.
     let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
@@ -66,11 +67,7 @@ pub(crate) async fn health(store: &Store) -> Result<Health> {
     if most > 0 && used.saturating_mul(10) >= most.saturating_mul(9) {
         warnings.push(nearly_full_warning(used.saturating_mul(100) / most));
     }
-    for (name, what) in [("aof_last_write_status", "append-only file"), ("rdb_last_bgsave_status", "snapshot")] {
-        if !matches!(field(name), "ok" | "") {
-            warnings.push(format!("the last write of the {what} failed: see the server's log and disk"));
-        }
-    }
+    warnings.extend(failed_writes(&info));
     let (now, outbox) = letters::outbox(store).await?;
     // A user without permission for this command gets no warning.
     let counter: Option<i64> = ask(store, &["GET", &format!("{}c", store.shard)]).await.unwrap_or_default();
@@ -85,6 +82,7 @@ pub(crate) async fn health(store: &Store) -> Result<Health> {
     Ok(Health {
         engine: "redis",
         store: store.address.clone(),
+        server: server_of(&info),
         durability,
         warnings,
         troubles,
@@ -97,6 +95,27 @@ pub(crate) async fn health(store: &Store) -> Result<Health> {
 /// A field of an answer to `INFO`; empty if it has none.
 fn field_of<'a>(info: &'a str, name: &str) -> &'a str {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default()
+}
+
+/// From these versions on a slot moves to another node of a Cluster in one step.
+const MOVES_IN_ONE_STEP: [(&str, (u32, u32)); 2] = [("Redis", (8, 4)), ("Valkey", (9, 0))];
+
+/// Which server this is, and how it moves a store in a Cluster, by its answer to `INFO`.
+fn server_of(info: &str) -> String {
+    // Valkey also names the version of Redis that it replaces.
+    let (name, version) = match field_of(info, "valkey_version") {
+        "" => ("Redis", field_of(info, "redis_version")),
+        version => ("Valkey", version),
+    };
+    let server = format!("{name} {version}");
+    if ![field_of(info, "redis_mode"), field_of(info, "server_mode")].contains(&"cluster") {
+        return server.trim_end().to_owned();
+    }
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let is_one_step = MOVES_IN_ONE_STEP.iter().any(|(makes, from)| *makes == name && version >= *from);
+    let how = if is_one_step { "in one step" } else { "key by key, and stops meanwhile" };
+    format!("{server} in a Cluster, which moves a slot {how}")
 }
 
 /// What a server keeps, by its own answers.
@@ -123,6 +142,14 @@ pub(crate) async fn check_durability(store: &Store) -> Result<()> {
         Some(Unmet::Setting(why)) => Err(Error::Config(why)),
         Some(Unmet::Replicas(why)) => Err(Error::unavailable(why)),
     }
+}
+
+/// The warnings that the server could not write its files.
+fn failed_writes(info: &str) -> impl Iterator<Item = String> {
+    [("aof_last_write_status", "append-only file"), ("rdb_last_bgsave_status", "snapshot")]
+        .into_iter()
+        .filter(|(name, _)| !matches!(field_of(info, name), "ok" | ""))
+        .map(|(_, what)| format!("the last write of the {what} failed: see the server's log and disk"))
 }
 
 /// The warning that the server uses this share of its memory, in percent.
@@ -171,4 +198,35 @@ async fn ask<T: FromRedisValue>(store: &Store, words: &[&str]) -> Result<T> {
     };
     let answer = store.work.call(None, &build).await?;
     redis::from_redis_value(answer).map_err(|error| malformed(&error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_what_it_is_and_how_it_moves_a_store() {
+        for (info, server) in [
+            ("", "Redis"),
+            ("redis_version:7.0.15\r\nredis_mode:standalone\r\n", "Redis 7.0.15"),
+            (
+                "redis_version:8.2.1\r\nredis_mode:cluster\r\n",
+                "Redis 8.2.1 in a Cluster, which moves a slot key by key, and stops meanwhile",
+            ),
+            (
+                "redis_version:8.4.0\r\nredis_mode:cluster\r\n",
+                "Redis 8.4.0 in a Cluster, which moves a slot in one step",
+            ),
+            (
+                "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.8\r\nserver_mode:standalone\r\n",
+                "Valkey 8.1.8",
+            ),
+            (
+                "redis_version:7.2.4\r\nvalkey_version:9.1.2\r\nserver_mode:cluster\r\n",
+                "Valkey 9.1.2 in a Cluster, which moves a slot in one step",
+            ),
+        ] {
+            assert_eq!(server_of(info), server);
+        }
+    }
 }

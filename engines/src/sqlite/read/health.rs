@@ -45,7 +45,8 @@ pub(crate) async fn health(engine: &SqliteEngine) -> Result<Health> {
     let (now, warnings, troubles, outbox, tombstones) = engine.read(look).await?;
     let durability = connection::durability(&engine.address);
     let store = engine.address.shown();
-    Ok(Health { engine: "sqlite", store, durability, warnings, troubles, now, outbox, tombstones })
+    let server = format!("SQLite {}", rusqlite::version());
+    Ok(Health { engine: "sqlite", store, server, durability, warnings, troubles, now, outbox, tombstones })
 }
 
 /// Warnings for the operator about the state of the file, and what is wrong with it.

@@ -37,6 +37,7 @@ impl Upkeep for ModelEngine {
         Ok(Health {
             engine: "model",
             store: "model:".to_owned(),
+            server: "the model".to_owned(),
             durability: "none: memory only".to_owned(),
             warnings: Vec::new(),
             troubles: Vec::new(),
