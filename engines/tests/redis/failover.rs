@@ -76,7 +76,7 @@ async fn until_accepted(f: &Fixture, name: &str) {
 }
 
 /// Why a store can't be opened.
-async fn refusal(url: &str) -> Error {
+pub(super) async fn refusal(url: &str) -> Error {
     match RedisEngine::open(url, OpenOptions::default()).await {
         Ok(_) => panic!("{url} should not open"),
         Err(error) => error,

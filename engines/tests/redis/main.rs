@@ -30,6 +30,7 @@ mod fullness;
 mod idle;
 mod lane;
 mod mending;
+mod misled;
 mod outages;
 mod pressure;
 #[path = "../shared/million.rs"]

@@ -12,7 +12,7 @@ use jobbers_common::{
 use super::{DONE, Fixture, LEASE, RELEASED, failure, id, queue, retry, seconds, task, task_in};
 
 /// Audits from end to end by steps of `limit`, which must find nothing. Answers how much was looked at.
-pub(super) async fn assert_sound(f: &Fixture, limit: usize, repair: bool) -> u64 {
+pub async fn assert_sound(f: &Fixture, limit: usize, repair: bool) -> u64 {
     let (mut looked_at, mut cursor) = (0, None);
     for _ in 0..100_000 {
         let audited = f.engine.audit(AuditRequest { limit, repair, cursor }).await.unwrap();
