@@ -7,13 +7,20 @@ use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_law::conformance::{DONE, Fixture, ids};
 use jobbers_test_support::{
     authority::Authority,
+    redis_fleet::{NAME, start_sentinel_with_tls},
     redis_server::{RedisOptions, RedisServer},
+    wait::until,
 };
 
 use super::connect;
 
 /// A server that speaks TLS on the port that is answered, and demands certificates of its clients or does not.
 pub(super) fn server(authority: &Authority, demands: bool) -> (RedisServer, u16) {
+    server_with(authority, demands, &[])
+}
+
+/// The same with further arguments.
+fn server_with(authority: &Authority, demands: bool, further: &[&str]) -> (RedisServer, u16) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let file = |name: &str| authority.file(name).to_str().unwrap().to_owned();
     let arguments = [
@@ -23,7 +30,7 @@ pub(super) fn server(authority: &Authority, demands: bool) -> (RedisServer, u16)
         ["--tls-ca-cert-file", &file("ca.pem")],
         ["--tls-auth-clients", if demands { "yes" } else { "no" }],
     ];
-    let arguments = arguments.concat().into_iter().map(str::to_owned).collect();
+    let arguments = [&arguments.concat(), further].concat().into_iter().map(str::to_owned).collect();
     (RedisServer::start(RedisOptions { arguments, ..RedisOptions::default() }), port)
 }
 
@@ -102,4 +109,45 @@ async fn tls_and_plain_text_do_not_understand_each_other_and_it_is_said() {
     assert!(matches!(&error, Error::Unavailable { reason, .. } if reason.contains("its port for TLS")), "{error:?}");
     let error = refusal(&format!("redis://localhost:{port}")).await;
     assert!(matches!(&error, Error::Unavailable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn sentinels_and_the_primary_that_they_name_are_spoken_to() {
+    let authority = Authority::new();
+    let (_server, primary) = server(&authority, false);
+    let (_sentinel, port) = start_sentinel_with_tls(primary, &authority);
+    let ca = parameter(&authority, "ca", "ca.pem");
+    run_one(&connect(&format!("rediss+sentinel://localhost:{port}/{NAME}?{ca}")).await).await;
+    let stranger = Authority::new();
+    let other = parameter(&stranger, "ca", "ca.pem");
+    let error = refusal(&format!("rediss+sentinel://localhost:{port}/{NAME}?{other}")).await;
+    assert!(matches!(&error, Error::Config(why) if why.contains("certificate")), "{error:?}");
+    let plain = refusal(&format!("redis+sentinel://localhost:{port}/{NAME}")).await;
+    assert!(matches!(&plain, Error::Config(_) | Error::Unavailable { .. }), "{plain:?}");
+}
+
+#[tokio::test]
+async fn a_node_of_a_cluster_is_spoken_to_under_the_name_that_another_one_gives_it() {
+    let authority = Authority::new();
+    let (certificate, key) = (authority.file("client.pem"), authority.file("client.key"));
+    // Nodes show each other the certificates of clients.
+    let named = [
+        ["--cluster-enabled", "yes"],
+        ["--cluster-announce-hostname", "localhost"],
+        ["--cluster-preferred-endpoint-type", "hostname"],
+        ["--tls-cluster", "yes"],
+        ["--tls-client-cert-file", certificate.to_str().unwrap()],
+        ["--tls-client-key-file", key.to_str().unwrap()],
+    ]
+    .concat();
+    let ((owner, _), (other, port)) = (server_with(&authority, false, &named), server_with(&authority, false, &named));
+    assert_eq!(owner.command("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK\r\n");
+    assert_eq!(owner.command(&format!("CLUSTER MEET 127.0.0.1 {port}")), "+OK\r\n");
+    let knows = async || {
+        let stands = other.command("CLUSTER INFO").contains("cluster_state:ok");
+        (stands && other.command("CLUSTER SLOTS").contains("localhost")).then_some(())
+    };
+    until(Duration::from_secs(60), "the node that has no slot knows the other", knows).await;
+    let url = format!("rediss+cluster://localhost:{port}?{}", parameter(&authority, "ca", "ca.pem"));
+    run_one(&connect(&url).await).await;
 }

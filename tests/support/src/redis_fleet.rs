@@ -14,12 +14,12 @@ use self::{
     cluster::start_cluster,
     member::{PATIENCE, follows},
     network::Network,
-    sentinels::{Sentinel, start_watched},
+    sentinels::start_watched,
 };
 pub use self::{
     cluster::SLOT,
     network::Cut,
-    sentinels::{NAME, ask_sentinel},
+    sentinels::{NAME, Sentinel, ask_sentinel, start_sentinel_with_tls},
 };
 use crate::{
     redis_server::{RedisOptions, RedisServer},

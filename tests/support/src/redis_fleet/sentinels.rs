@@ -18,6 +18,7 @@ use super::{
     network::Network,
 };
 use crate::{
+    authority::Authority,
     redis_server::{RedisOptions, RedisServer, free_port, server_program},
     wait::until,
 };
@@ -27,7 +28,7 @@ pub const NAME: &str = "main";
 
 /// A running Sentinel. It is killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Sentinel {
+pub struct Sentinel {
     _folder: TempDir,
     port: u16,
     child: Child,
@@ -118,13 +119,10 @@ fn start_server(options: &RedisOptions, network: &Network, index: usize, primary
 /// Starts a Sentinel that knows the others from the start, which they would tell each other within seconds.
 /// `known` are the ports of the servers, the primary's first.
 fn start_sentinel(own: usize, ports: &[u16], known: &[u16], source: &[String]) -> Sentinel {
-    let folder = tempfile::tempdir().expect("a folder for the Sentinel");
     let id = |index: usize| format!("{index:040x}");
     let quorum = ports.len() / 2 + 1;
     let mut lines = vec![
         format!("port {}", ports[own]),
-        "bind 127.0.0.1".to_owned(),
-        format!("dir {}", folder.path().display()),
         format!("sentinel myid {}", id(own + 1)),
         format!("sentinel monitor {NAME} 127.0.0.1 {} {quorum}", known[0]),
         format!("sentinel down-after-milliseconds {NAME} {GONE_AFTER}"),
@@ -135,8 +133,38 @@ fn start_sentinel(own: usize, ports: &[u16], known: &[u16], source: &[String]) -
     lines.extend(known[1..].iter().map(|port| format!("sentinel known-replica {NAME} 127.0.0.1 {port}")));
     let others = (0..ports.len()).filter(|index| *index != own);
     lines.extend(others.map(|it| format!("sentinel known-sentinel {NAME} 127.0.0.1 {} {}", ports[it], id(it + 1))));
+    start_with_lines(ports[own], &lines)
+}
+
+/// Starts a Sentinel that speaks nothing but TLS, and watches a server that does too, by the name in its certificate.
+///
+/// # Panics
+/// When it does not start.
+#[must_use]
+pub fn start_sentinel_with_tls(primary: u16, authority: &Authority) -> (Sentinel, u16) {
+    let port = free_port();
+    let file = |name: &str| authority.file(name).display().to_string();
+    let lines = [
+        "port 0".to_owned(),
+        format!("tls-port {port}"),
+        "tls-replication yes".to_owned(),
+        "tls-auth-clients no".to_owned(),
+        format!("tls-cert-file {}", file("server.pem")),
+        format!("tls-key-file {}", file("server.key")),
+        format!("tls-ca-cert-file {}", file("ca.pem")),
+        "sentinel resolve-hostnames yes".to_owned(),
+        "sentinel announce-hostnames yes".to_owned(),
+        format!("sentinel monitor {NAME} localhost {primary} 1"),
+    ];
+    (start_with_lines(port, &lines), port)
+}
+
+/// Starts a Sentinel with these lines in its file.
+fn start_with_lines(port: u16, lines: &[String]) -> Sentinel {
+    let folder = tempfile::tempdir().expect("a folder for the Sentinel");
+    let place = ["bind 127.0.0.1".to_owned(), format!("dir {}", folder.path().display())];
     let file = folder.path().join("sentinel.conf");
-    std::fs::write(&file, lines.join("\n")).expect("the file can be written");
+    std::fs::write(&file, [&place, lines].concat().join("\n")).expect("the file can be written");
     let mut child = Command::new(server_program())
         .arg(&file)
         .arg("--sentinel")
@@ -147,8 +175,8 @@ fn start_sentinel(own: usize, ports: &[u16], known: &[u16], source: &[String]) -
         .expect("redis-server starts");
     let mut log = BufReader::new(child.stdout.take().expect("its output is captured")).lines();
     let has_started = log.by_ref().map_while(Result::ok).any(|line| line.contains("Sentinel ID is"));
-    assert!(has_started, "a Sentinel did not start on port {}", ports[own]);
+    assert!(has_started, "a Sentinel did not start on port {port}");
     // Keep reading, or it stops when the pipe is full.
     std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
-    Sentinel { _folder: folder, port: ports[own], child }
+    Sentinel { _folder: folder, port, child }
 }
