@@ -144,8 +144,8 @@ async fn a_node_of_a_cluster_is_spoken_to_under_the_name_that_another_one_gives_
     assert_eq!(owner.command("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK\r\n");
     assert_eq!(owner.command(&format!("CLUSTER MEET 127.0.0.1 {port}")), "+OK\r\n");
     let knows = async || {
-        let stands = other.command("CLUSTER INFO").contains("cluster_state:ok");
-        (stands && other.command("CLUSTER SLOTS").contains("localhost")).then_some(())
+        let stand = [&owner, &other].iter().all(|node| node.command("CLUSTER INFO").contains("cluster_state:ok"));
+        (stand && other.command("CLUSTER SLOTS").contains("localhost")).then_some(())
     };
     until(Duration::from_secs(60), "the node that has no slot knows the other", knows).await;
     let url = format!("rediss+cluster://localhost:{port}?{}", parameter(&authority, "ca", "ca.pem"));
