@@ -179,6 +179,9 @@ pub struct SlotRefusal {
     pub reason: String,
 }
 
+/// How many runs before the latest one a schedule remembers.
+pub const EARLIER_RUNS: usize = 9;
+
 /// The outcomes of a schedule's slots so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -193,6 +196,9 @@ pub struct ScheduleState {
     /// The latest run, one asked for by hand too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
+    /// The runs before that one, the latest first: at most [`EARLIER_RUNS`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier_runs: Vec<LastRun>,
     /// The slot that waits for the end of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffered: Option<Timestamp>,
@@ -205,6 +211,15 @@ pub struct ScheduleState {
     /// The latest slot that was refused, until one is fired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<SlotRefusal>,
+}
+
+impl ScheduleState {
+    /// Notes what was started last.
+    fn note_run(&mut self, run: LastRun) {
+        let before = self.last_run.replace(run);
+        self.earlier_runs.splice(..0, before);
+        self.earlier_runs.truncate(EARLIER_RUNS);
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Schedules: when each fires next, how its last run ended; pause, resume, run now, edit.
+//! Schedules: when each fires next, how its last runs ended; pause, resume, run now, edit.
 
 mod edit;
 
@@ -20,6 +20,7 @@ use super::{
         words::{Tone, figure, line, number, queue, shell, state, status, task, to, when, when_if},
     },
     session::ask::{Api, ApiRefusal, Form, Query},
+    workflows::standing as run_standing,
 };
 
 /// How many are on a page.
@@ -127,10 +128,10 @@ pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<P
     let one: ScheduleView = screen.api.get(&path(["schedules", &name])).await?;
     let next: Result<NextSlotsView, ApiRefusal> =
         screen.api.get(&format!("{}/next?count={AHEAD}", path(["schedules", &name]))).await;
-    let ended = match &one.last_run {
-        Some(run) => end_of(&screen.api, run).await,
-        None => html! { "It has not run yet." },
-    };
+    let mut runs = Vec::new();
+    for run in one.last_run.iter().chain(&one.earlier_runs) {
+        runs.push((run, end_of(&screen.api, run).await));
+    }
     let body = html! {
         @if let Some(did) = did { (did.note(&name, n)) }
         h1 #head data-live { (name) " " (standing(&one)) br; small { (timing(&one)) " · " (target(&one)) } }
@@ -145,9 +146,13 @@ pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<P
         div.two {
             section.card #next data-live { h2 { "Next" } (slots(&screen, &next)) }
             section.card #last data-live {
-                h2 { "Last run" }
-                @if let Some(run) = &one.last_run { p { (run_link(run)) " " (when(run.at, screen.now())) } }
-                p { (ended) }
+                h2 { "Last runs" }
+                @if runs.is_empty() { p.soft { "It has not run yet." } }
+                table {
+                    @for (run, end) in &runs {
+                        tr { td { (when(run.at, screen.now())) } td { (end) } td.wrap { (run_link(run)) } }
+                    }
+                }
             }
         }
     };
@@ -163,7 +168,7 @@ async fn end_of(api: &Api, run: &RunView) -> Markup {
         }
         (_, Some(id)) => {
             let found: Result<WorkflowGraphView, ApiRefusal> = api.get(&path(["workflows", id.as_str()])).await;
-            found.map(|graph| html! { (graph.run.state.as_str()) })
+            found.map(|graph| run_standing(graph.run.state))
         }
         (None, None) => return html! {},
     };

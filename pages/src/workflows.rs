@@ -77,7 +77,7 @@ fn table(screen: &Screen, runs: &[WorkflowView]) -> Markup {
                     tr {
                         td { a.id href=(to("workflow", &[("id", run.id.as_str())])) { (run.id) } }
                         td { @if let Some(name) = &run.name { (name) } }
-                        td { (standing(run)) }
+                        td { (standing(run.state)) }
                         td.n { (number(run.over as u64)) " of " (number(run.nodes.into())) }
                         td.wide { (when(run.created_at, now)) }
                         td { (when_if(run.finished_at, now)) }
@@ -89,14 +89,15 @@ fn table(screen: &Screen, runs: &[WorkflowView]) -> Markup {
     }
 }
 
-fn standing(run: &WorkflowView) -> Markup {
-    let tone = match run.state {
+/// The state of a run in its colour.
+pub(super) fn standing(run: RunState) -> Markup {
+    let tone = match run {
         RunState::Completed => Tone::Good,
         RunState::Failed => Tone::Bad,
         RunState::Cancelled => Tone::Warn,
         _ => Tone::Idle,
     };
-    state(tone, run.state)
+    state(tone, run)
 }
 
 #[derive(Debug, Deserialize)]
@@ -114,7 +115,7 @@ pub(super) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Par
     let body = html! {
         @if let Some(did) = did { (did.note(&id, n)) }
         h1 #head data-live {
-            @if let Some(name) = &run.name { (name) " " } (standing(run))
+            @if let Some(name) = &run.name { (name) " " } (standing(run.state))
             @if run.cancel_requested && run.finished_at.is_none() { " " small { "being cancelled" } }
             br; small.id { (id) }
         }

@@ -71,6 +71,10 @@ pub struct ScheduleView {
     /// The latest run, one asked for by hand too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunView>,
+    /// The runs before that one, the latest first: at most nine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub earlier_runs: Vec<RunView>,
     /// The slot that waits for the end of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffered_slot: Option<Rfc3339>,
@@ -317,6 +321,7 @@ impl From<&StoredSchedule> for ScheduleView {
             next_slot: next_slots(&stored.entry, state.after, 1).pop().map(Rfc3339),
             last_slot: state.last_slot.map(Rfc3339),
             last_run: state.last_run.as_ref().map(RunView::from),
+            earlier_runs: state.earlier_runs.iter().map(RunView::from).collect(),
             buffered_slot: state.buffered.map(Rfc3339),
             fired: state.fired,
             missed: state.missed,

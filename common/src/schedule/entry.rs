@@ -22,13 +22,18 @@ pub struct ScheduleEntry {
 }
 
 impl ScheduleEntry {
-    /// As it is stored.
+    /// As it is stored. Without its earlier runs if it would be too long with them.
     ///
     /// # Errors
     /// [`Error::Invalid`] for settings that make no sense, or over [`MAX_SCHEDULE_BYTES`].
     pub fn encode(&self) -> Result<String> {
         self.schedule.validate().map_err(|error| Error::Invalid(error.to_string()))?;
         let text = serde_json::to_string(self).map_err(|error| Error::Invalid(error.to_string()))?;
+        if text.len() > MAX_SCHEDULE_BYTES && !self.state.earlier_runs.is_empty() {
+            let mut shorter = self.clone();
+            shorter.state.earlier_runs.clear();
+            return shorter.encode();
+        }
         if text.len() > MAX_SCHEDULE_BYTES {
             let rule =
                 format!("a schedule with its parameters is at most {MAX_SCHEDULE_BYTES} bytes, not {}", text.len());

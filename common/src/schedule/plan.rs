@@ -117,7 +117,8 @@ impl ScheduleEntry {
             state.buffered = None;
         }
         state.after = state.after.max(slot);
-        (state.last_slot, state.last_run, state.refusal) = (Some(slot), Some(LastRun { id, at: now }), None);
+        (state.last_slot, state.refusal) = (Some(slot), None);
+        state.note_run(LastRun { id, at: now });
         state.fired += 1;
         entry.planned_again(now)
     }
@@ -126,7 +127,7 @@ impl ScheduleEntry {
     #[must_use]
     pub fn run(&self, id: RunId, now: Timestamp) -> Self {
         let mut entry = self.clone();
-        entry.state.last_run = Some(LastRun { id, at: now });
+        entry.state.note_run(LastRun { id, at: now });
         entry
     }
 
@@ -197,6 +198,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        limits::MAX_SCHEDULE_BYTES,
         name::{ScheduleName, TaskId, TaskName},
         schedule::{Target, Timing},
         submission::template::TaskTemplate,
@@ -278,6 +280,29 @@ mod tests {
             assert!(after.plan(at(now)).unwrap().is_empty(), "{now}");
             assert!(after.next_at.unwrap() > at(now), "{now}");
         }
+    }
+
+    #[test]
+    fn the_last_ten_runs_are_remembered_where_there_is_room() {
+        let started = |entry: ScheduleEntry| {
+            (1..=12).fold(entry, |entry, n| entry.run(RunId::Task(id(&format!("run-{n}"))), at(n)))
+        };
+        let state = started(entry(60)).state;
+        let earlier: Vec<i64> = state.earlier_runs.iter().map(|run| run.at.as_micros() / SECOND).collect();
+        assert_eq!((state.last_run.unwrap().at, earlier), (at(12), (3..=11).rev().collect()));
+
+        let parameters = |bytes: usize| RawValue::from_string(format!("\"{}\"", "x".repeat(bytes))).unwrap();
+        let large = |bytes| Schedule {
+            target: Target::Task(TaskTemplate::new(TaskName::new("echo").unwrap(), parameters(bytes))),
+            ..schedule(60)
+        };
+        let remembered = |bytes: usize| {
+            let entry = started(ScheduleEntry::new(large(bytes), at(0)).unwrap());
+            let stored = ScheduleEntry::decode(&entry.encode().unwrap()).unwrap();
+            assert_eq!(stored.state.last_run, entry.state.last_run);
+            stored.state.earlier_runs.len()
+        };
+        assert_eq!((remembered(1_000), remembered(MAX_SCHEDULE_BYTES - 600)), (9, 0));
     }
 
     #[test]

@@ -183,6 +183,26 @@ pub(super) async fn a_schedule_is_run_paused_and_resumed(site: Site) {
     let run = site.get("/schedules/nightly").await.json()["last_run"]["task"].as_str().unwrap().to_owned();
     assert_eq!(site.status(&run).await, "submitted");
     assert!(site.page(page).await.contains(&run));
+    let first = site.claim("default", 1).await.remove(0);
+    site.settle(&first, Outcome::Completed { result: None }).await;
+    for _ in 0..9 {
+        site.act(page, &[("act", "run")]).await;
+    }
+    let last_runs = async || {
+        let html = site.page(page).await;
+        html.split("<h2>Last runs</h2>").nth(1).and_then(|rest| rest.split_once("</table>")).unwrap().0.to_owned()
+    };
+    let shown = last_runs().await;
+    let ends = |status: &str| shown.matches(&format!(">{status}</span>")).count();
+    assert_eq!((ends("submitted"), ends("completed")), (9, 1), "{shown}");
+    assert!(
+        shown.rfind(">submitted<") < shown.find(">completed<") && shown.contains(&run),
+        "the latest first: {shown}"
+    );
+    site.act(page, &[("act", "run")]).await;
+    let schedule = site.get("/schedules/nightly").await.json();
+    assert_eq!(schedule["earlier_runs"].as_array().map(Vec::len), Some(9), "{schedule}");
+    assert!(!last_runs().await.contains(&run), "ten of them");
 }
 
 pub(super) async fn a_workflow_is_cancelled_and_retried(site: Site) {
