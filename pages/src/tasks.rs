@@ -16,8 +16,9 @@ use jobbers_api::{
         delete::{DeleteReport, DeleteRequest},
         list::{FilterRequest, TaskPageView},
         resubmit::ResubmittedView,
+        view::TaskView,
     },
-    value::Asked,
+    value::{Asked, Rfc3339},
     wire::path::path,
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
@@ -124,7 +125,7 @@ fn table(screen: &Screen, page: &TaskPageView) -> Markup {
             @if !page.tasks.is_empty() {
                 tr {
                     td {} th { "Task" } th { "Name" } th { "Queue" } th { "Status" }
-                    th.n.wide { "Attempt" } th.wide { "Submitted" } th.wide { "Over" }
+                    th.n.wide { "Attempt" } th.wide { "Submitted" } th.wide { "Over or due" }
                 }
             }
             @for one in &page.tasks {
@@ -136,11 +137,16 @@ fn table(screen: &Screen, page: &TaskPageView) -> Markup {
                     td { (status(one.status)) @if one.cancel_requested { " to be cancelled" } }
                     td.n.wide { (one.attempt) }
                     td.wide { (when(one.submitted_at, screen.now())) }
-                    td.wide { (when_if(one.finished_at, screen.now())) }
+                    td.wide { (when_if(one.finished_at.or_else(|| due(one)), screen.now())) }
                 }
             }
         }
     }
+}
+
+/// When a task that waits for its time is due.
+fn due(task: &TaskView) -> Option<Rfc3339> {
+    (task.status == Status::Scheduled).then_some(task.ready_at)
 }
 
 /// What can be done with chosen tasks. Each asks first.

@@ -233,6 +233,7 @@ pub(super) async fn a_task_is_submitted_by_a_form(site: Site) {
     assert!(next.starts_with("/ui/task?id=mine"), "{next}");
     let task = site.get("/tasks/mine").await;
     assert!(task.text.contains("{\"n\": 1.50}") && task.json()["status"] == "scheduled", "{}", task.text);
+    assert!(site.page("/ui/tasks?status=scheduled").await.contains(">in 59 min</time>"), "when it is due");
     let refused = site.send(site.form("/ui/submit", &[("name", "echo"), ("parameters", "{")])).await;
     assert_eq!((refused.status.as_u16(), refused.text.contains("no JSON")), (422, true), "{}", refused.text);
 }
