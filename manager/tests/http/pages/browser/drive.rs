@@ -312,6 +312,24 @@ impl Drive<'_> {
         self.shows("Nothing was deleted").await;
         self.act("Delete", &[("typed", &left.to_string())], "Delete").await;
         self.until("/dead-letter-queue/stats", is_dead(0)).await;
+
+        // At a rate: the page shows how far it is without being loaded again.
+        let ids = ["brisk-1", "brisk-2", "brisk-3"];
+        for id in ids {
+            self.site.fail(id, "brisk").await;
+        }
+        self.until("/dead-letter-queue/stats", is_dead(3)).await;
+        self.open("/ui/letters?error=brisk").await;
+        self.act("Send again", &[("rate", "0.5")], "Send them again").await;
+        self.is_at("/ui/operation").await;
+        self.tab.evaluate("window.notReloaded = true").await;
+        self.tab
+            .until("document.getElementById('progress').textContent.includes('3 of 3 are handled, 3 were sent')")
+            .await;
+        assert_eq!(self.tab.evaluate("window.notReloaded").await, json!(true));
+        for id in ids {
+            assert_eq!(self.site.status(id).await, "submitted");
+        }
     }
 
     async fn store(&mut self) {
