@@ -3,14 +3,14 @@
 use std::{collections::HashSet, time::Duration};
 
 use jobbers_common::{
-    engine::{PruneRequest, PruneScope, PutMode, Settlement, TaskFilter},
+    engine::{ListRequest, Page, PruneRequest, PruneScope, PutMode, Settlement, TaskFilter},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::TaskName,
     queue::{QueueConfig, Retention},
     task::{ClaimedTask, NewTask, Priority, Start},
 };
-use jobbers_law::conformance::{DONE, Fixture, id, queue, task, task_in};
+use jobbers_law::conformance::{DONE, Fixture, failed, id, queue, task, task_in};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::connect;
@@ -43,6 +43,24 @@ async fn prune_all(f: &Fixture, scope: PruneScope) -> u64 {
             return removed;
         }
     }
+}
+
+#[tokio::test]
+async fn tasks_that_failed_are_found_behind_many_that_completed() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a", "b", "c"]).await;
+    for claimed in f.claim(3).await {
+        f.settle(&claimed, failed(false)).await;
+    }
+    complete(&f, "t", 2_000).await;
+    let filter = TaskFilter { statuses: vec![Status::Failed, Status::Stalled], ..TaskFilter::default() };
+    let request = |limit, cursor| ListRequest { filter: filter.clone(), limit, cursor };
+    let page = f.engine.list(request(2, None)).await.unwrap();
+    let ids = |page: &Page| page.tasks.iter().map(|task| task.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(&page), ["c", "b"]);
+    let rest = f.engine.list(request(2, page.next)).await.unwrap();
+    assert_eq!((ids(&rest), rest.next), (vec!["a".to_owned()], None));
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use crate::redis::{
         reply::{array, number, text},
         script,
         state::{Seen, read_view},
+        values::status_of,
     },
     server::store::Store,
     verbs::queues::{self, From, QueuesPiece},
@@ -27,6 +28,8 @@ const PIECES: usize = 16;
 const QUEUES_A_PIECE: usize = 200;
 /// Lists of finished tasks that one script searches.
 const LISTS_A_PIECE: usize = 20;
+/// At least so many of their entries are looked at for tasks that ended in certain ways: most entries say how.
+const ENTRIES_A_PIECE: usize = 200;
 /// The number of leases after which a script stops.
 const LEASES_A_PIECE: usize = 500;
 /// The number of records that one script returns: their results may be large.
@@ -283,26 +286,37 @@ async fn over(
 ) -> Result<(Vec<Seen>, Option<ListCursor>)> {
     let (mut entries, mut horizon) = (Vec::new(), String::new());
     let queues = queues_from(store, filter, cursor.section, None).await?;
+    let is_by_status = Status::ALL.into_iter().any(|status| status.is_finished() && !filter.wants(status));
+    let most = if is_by_status { limit.max(ENTRIES_A_PIECE) } else { limit };
     for some in queues.names.chunks(LISTS_A_PIECE) {
         let add = |command: &mut Cmd| {
-            command.arg(limit).arg(&cursor.after);
+            command.arg(most).arg(&cursor.after);
             some.iter().for_each(|queue| {
                 command.arg(queue.as_str());
             });
         };
         let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
         horizon = horizon.max(text(answer.next().unwrap_or(Value::Nil))?);
-        entries.extend(texts(answer.collect())?.iter().map(|entry| without_mark(entry)));
+        entries.extend(texts(answer.collect())?);
     }
     entries.retain(|entry| revision_of(entry) >= horizon.as_str());
     entries.sort_unstable_by(|one, other| other.cmp(one));
-    let is_cut = entries.len() > limit || !horizon.is_empty();
-    entries.truncate(limit);
-    let next = entries.last().filter(|_| is_cut).map(|last| {
+    let wanted = entries.iter().enumerate().filter(|(_, entry)| may_match(filter, entry)).take(limit);
+    let (places, found): (Vec<usize>, Vec<String>) = wanted.map(|(place, entry)| (place, without_mark(entry))).unzip();
+    // All of them were looked at, unless there were as many as wanted.
+    let looked_at = if found.len() == limit { places.last().map_or(0, |place| place + 1) } else { entries.len() };
+    let is_cut = looked_at < entries.len() || !horizon.is_empty();
+    let next = entries[..looked_at].last().filter(|_| is_cut).map(|last| {
         let after = revision_of(last).to_owned();
         ListCursor { after, ..ListCursor::start_of(cursor.section) }
     });
-    Ok((views(store, &entries).await?, next))
+    Ok((views(store, &found).await?, next))
+}
+
+/// Whether the task of an entry may have a wanted status. The record has to be read where the mark does not say.
+fn may_match(filter: &TaskFilter, entry: &str) -> bool {
+    let mark = entry.get(FINISHED.range("mark")).unwrap_or_default();
+    status_of(mark.as_bytes()).map_or(true, |status| filter.wants(status))
 }
 
 /// An entry of a list of finished tasks as the other entries are: revision and id.
