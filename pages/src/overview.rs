@@ -34,17 +34,21 @@ const ROWS: usize = 8;
 /// `GET /ui/`.
 pub(super) async fn show(screen: Screen) -> Answered {
     let api = &screen.api;
-    let overview: Result<OverviewView, ApiRefusal> = api.get("/overview").await;
+    let bad = format!("/tasks?status=failed,stalled,dropped&include=errors&limit={ROWS}");
+    let on_boards = format!("/boards?limit={ROWS}");
+    // Together: the store may be a way off.
+    let (overview, workers, letters, failures, history, boards) = tokio::join!(
+        api.get::<OverviewView>("/overview"),
+        api.get::<WorkerListView>("/workers"),
+        api.get::<StatsView>("/dead-letter-queue/stats"),
+        api.get::<TaskPageView>(&bad),
+        api.get::<HistoryView>("/history?last=60"),
+        api.get::<BoardListView>(&on_boards),
+    );
     let queues = match &overview {
         Ok(overview) => Queues::of(overview),
         Err(_) => Queues::read(api).await?,
     };
-    let workers: Result<WorkerListView, ApiRefusal> = api.get("/workers").await;
-    let letters: Result<StatsView, ApiRefusal> = api.get("/dead-letter-queue/stats").await;
-    let bad = format!("/tasks?status=failed,stalled,dropped&include=errors&limit={ROWS}");
-    let failures: Result<TaskPageView, ApiRefusal> = api.get(&bad).await;
-    let history: Result<HistoryView, ApiRefusal> = api.get("/history?last=60").await;
-    let boards: Result<BoardListView, ApiRefusal> = api.get(&format!("/boards?limit={ROWS}")).await;
     let alive = workers.as_ref().map_or(&[][..], |list| list.workers.as_slice());
     let body = html! {
         div #needs data-live { (needs::list(&screen.ready.warnings, &overview, letters.as_ref().ok())) }

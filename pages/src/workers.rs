@@ -3,10 +3,12 @@
 use axum::http::Method;
 use jobbers_api::{
     problem::{Code, Problem},
-    task::list::TaskPageView,
+    task::list::{ActivePageView, ActiveTaskView, TaskPageView},
+    value::Rfc3339,
     wire::path::path,
     worker::{HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView},
 };
+use jobbers_common::name::TaskId;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -22,6 +24,8 @@ use super::{
 /// How many workers a page lists, and how many tasks of one.
 const ROWS: usize = 200;
 const TASKS: usize = 50;
+/// Among how many running tasks the one is looked for that each worker has run longest.
+const ACTIVE: usize = 1_000;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Params {
@@ -32,16 +36,18 @@ pub(super) struct Params {
 /// `GET /ui/workers`.
 pub(super) async fn list(screen: Screen, Query(Params { did, n }): Query<Params>) -> Answered {
     let WorkerListView { workers } = screen.api.get("/workers").await?;
+    let active: Result<ActivePageView, ApiRefusal> = screen.api.get(&format!("/active-tasks?limit={ACTIVE}")).await;
+    let active = active.map(|page| page.tasks).unwrap_or_default();
     let body = html! {
         @if let Some(did) = did { (did.note("", n)) }
         h1 { "Workers " small { (number(workers.len() as u64)) } }
-        section.card #workers data-live { (table(&screen, &workers)) }
+        section.card #workers data-live { (table(&screen, &workers, &active)) }
         @if !workers.is_empty() { (steer(&workers)) }
     };
     Ok(screen.page("Workers", "Workers", &body))
 }
 
-fn table(screen: &Screen, workers: &[WorkerView]) -> Markup {
+fn table(screen: &Screen, workers: &[WorkerView], active: &[ActiveTaskView]) -> Markup {
     html! {
         @if workers.is_empty() {
             p.soft { "No worker is alive: tasks wait until one starts, for example by " code { "jobbers worker" } "." }
@@ -49,8 +55,9 @@ fn table(screen: &Screen, workers: &[WorkerView]) -> Markup {
         @else {
             table {
                 tr {
-                    th { "Worker" } th { "Host" } th { "Role" } th.n { "Running" } th { "State" }
-                    th.wide { "Version" } th.n.wide { "Settled" } th.wide { "Started" } th.wide { "Seen" }
+                    th { "Worker" } th { "Host" } th { "Role" } th.n { "Running" } th { "State" } th { "Longest" }
+                    th.n.wide { "Settled" } th.n.wide { "A minute" } th.wide { "Started" } th.wide { "Seen" }
+                    th.wide { "Version" }
                 }
                 @for worker in workers.iter().take(ROWS) {
                     tr {
@@ -59,16 +66,34 @@ fn table(screen: &Screen, workers: &[WorkerView]) -> Markup {
                         td { (worker.role) }
                         td.n { (worker.running) " of " (worker.slots) }
                         td { (standing(worker)) }
-                        td.wide { (line(&worker.version)) }
+                        td {
+                            @if let Some((id, since)) = longest(active, worker) {
+                                a href=(to("task", &[("id", id.as_str())])) { (when(since, screen.now())) }
+                            } @else { "–" }
+                        }
                         td.n.wide { (number(worker.settled)) }
+                        td.n.wide { (number(a_minute(worker))) }
                         td.wide { (when(worker.started_at, screen.now())) }
                         td.wide { (when(worker.seen_at, screen.now())) }
+                        td.wide { (line(&worker.version)) }
                     }
                 }
             }
             @if workers.len() > ROWS { p.soft { "And " (workers.len() - ROWS) " more: " code { "jobbers workers" } } }
         }
     }
+}
+
+/// Of what a worker runs, the task that it has run longest, and since when.
+fn longest<'a>(active: &'a [ActiveTaskView], worker: &WorkerView) -> Option<(&'a TaskId, Rfc3339)> {
+    let of_worker = active.iter().filter(|task| task.worker.as_ref() == Some(&worker.id));
+    of_worker.filter_map(|task| Some((&task.id, task.started_at?))).min_by_key(|(_, since)| since.0)
+}
+
+/// How many tasks a worker has settled in each minute since it started.
+fn a_minute(worker: &WorkerView) -> u64 {
+    let alive = worker.seen_at.0.since(worker.started_at.0).as_secs();
+    worker.settled.saturating_mul(60).checked_div(alive).unwrap_or(worker.settled)
 }
 
 fn standing(worker: &WorkerView) -> Markup {

@@ -301,6 +301,7 @@ on_both_engines! {
     actions all_tasks_that_match_are_cancelled
     actions dead_letters_are_sent_again_and_deleted
     actions workers_are_drained_and_let_claim_again
+    actions what_a_worker_runs_longest_is_shown
     actions a_schedule_is_run_paused_and_resumed
     actions a_workflow_is_cancelled_and_retried
     actions a_task_is_submitted_by_a_form

@@ -169,6 +169,24 @@ pub(super) async fn workers_are_drained_and_let_claim_again(site: Site) {
     assert_eq!(draining().await, ["three", "two"]);
 }
 
+pub(super) async fn what_a_worker_runs_longest_is_shown(site: Site) {
+    for id in ["first", "second"] {
+        site.post("/tasks", json!({"id": id, "name": "echo"})).await.expect(201);
+        site.claim("default", 1).await;
+    }
+    for id in ["w", "idle"] {
+        site.engine.register_worker(super::report(id, "h1"), std::time::Duration::from_secs(60)).await.unwrap();
+    }
+    let html = site.page("/ui/workers").await;
+    let row = |id: &str| {
+        let row = html.split(&format!("worker?id={id}\"")).nth(1).and_then(|rest| rest.split_once("</tr>"));
+        row.unwrap_or_else(|| panic!("{id}: {html}")).0
+    };
+    assert!(row("w").contains("task?id=first\"") && !row("w").contains("second"), "{html}");
+    assert!(!row("idle").contains("task?id="), "{html}");
+    assert!(row("w").contains("12,345</td><td class=\"n wide\">12,345<"), "settled, and a minute: {html}");
+}
+
 pub(super) async fn a_schedule_is_run_paused_and_resumed(site: Site) {
     let task = json!({"name": "echo"});
     site.post("/schedules", json!({"name": "nightly", "cron": "0 3 * * *", "task": task})).await.expect(201);
