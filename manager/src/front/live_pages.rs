@@ -8,8 +8,8 @@
 use std::{
     convert::Infallible,
     hash::{BuildHasher, RandomState},
-    sync::Arc,
-    time::Duration,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -35,6 +35,10 @@ use crate::{app::App, listening::server::Caller};
 
 /// How often a page is made again.
 const EVERY: Duration = Duration::from_secs(3);
+/// From when on the times are counted at which pages are made.
+static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// By which pages are spread over these times.
+static SPREAD: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// A longer page shows a payload, and is asked for by the browser itself.
 const MAX_BYTES: usize = 128 * 1024;
 /// Marks a request by which an open page keeps itself current.
@@ -111,7 +115,7 @@ impl PageListener {
     async fn next(&mut self) -> (Event, bool) {
         // What was sent last is with the connection by now.
         self.sending = None;
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(self.until_made()).await;
         let (status, html) = self.make().await;
         if status.is_redirection() {
             return (Event::default().event("leads_elsewhere").data(""), true);
@@ -132,6 +136,15 @@ impl PageListener {
         self.sending = Some(share);
         let name = if status.is_success() { "page" } else { "refused" };
         (Event::default().event(name).data(html), false)
+    }
+
+    /// How long until the page is made again: at the same moment for all who listen to it, so that they share it, and at
+    /// another for other pages.
+    fn until_made(&self) -> Duration {
+        let asked_by = [header::AUTHORIZATION, header::COOKIE].map(|name| self.headers.get(name));
+        let shift = SPREAD.hash_one((&self.page, asked_by)) % EVERY.as_millis() as u64;
+        let past = (BEGUN.elapsed() + Duration::from_millis(shift)).as_micros() % EVERY.as_micros();
+        EVERY - Duration::from_micros(past as u64)
     }
 
     /// The page as it is now; `None` if it is too long to be sent again and again.

@@ -1,6 +1,6 @@
 //! The overview of all queues and workers, and what needs an operator.
 
-use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_api::{
     overview::{BusyQueueView, NeedCode, NeedView, OverviewView},
@@ -10,6 +10,7 @@ use jobbers_common::{
     engine::{Engine, QueueListRequest, QueueStats, Result},
     lifecycle::Status,
     limits::MAX_BATCH,
+    name::QueueName,
     queue::{Config, QueueConfig},
     time::Timestamp,
     values::duration,
@@ -28,7 +29,14 @@ const MOST: usize = 100;
 
 /// The last overview that was read.
 #[derive(Debug, Default)]
-pub(crate) struct Overview(SharedReading<OverviewView>);
+pub(crate) struct Overview(SharedReading<OverviewReading>);
+
+/// What is read of the queues and the workers.
+#[derive(Debug, Clone)]
+struct OverviewReading {
+    view: OverviewView,
+    queues: Arc<[QueueName]>,
+}
 
 impl Overview {
     /// The overview, at most 3 seconds old.
@@ -36,12 +44,20 @@ impl Overview {
     /// # Errors
     /// Those of the store.
     pub(crate) async fn read(&self, engine: &dyn Engine, live: &LiveConfig) -> Result<OverviewView> {
-        self.0.get(read(engine, live)).await
+        Ok(self.0.get(read(engine, live)).await?.view)
+    }
+
+    /// The names of all queues, which are read with it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn queues(&self, engine: &dyn Engine, live: &LiveConfig) -> Result<Arc<[QueueName]>> {
+        Ok(self.0.get(read(engine, live)).await?.queues)
     }
 }
 
 /// Reads in pieces, and adds up.
-async fn read(engine: &dyn Engine, live: &LiveConfig) -> Result<OverviewView> {
+async fn read(engine: &dyn Engine, live: &LiveConfig) -> Result<OverviewReading> {
     let (workers, config, now) = (engine.workers().await?, live.fresh().await?, engine.health().await?.now);
     let mut sum = Sum::new(&config, now);
     let mut after = None;
@@ -51,7 +67,8 @@ async fn read(engine: &dyn Engine, live: &LiveConfig) -> Result<OverviewView> {
         BusyQueueView::keep_busiest(&mut sum.busiest);
         after = page.next;
         if after.is_none() {
-            return Ok(sum.view(&workers));
+            let queues = sum.queues.as_slice().into();
+            return Ok(OverviewReading { queues, view: sum.view(&workers) });
         }
     }
 }
@@ -60,7 +77,7 @@ async fn read(engine: &dyn Engine, live: &LiveConfig) -> Result<OverviewView> {
 struct Sum<'a> {
     config: &'a Config,
     now: Timestamp,
-    queues: u64,
+    queues: Vec<QueueName>,
     tasks: BTreeMap<Status, u64>,
     oldest_ready_at: Option<Timestamp>,
     /// The needs of queues, with the age of their oldest ready tasks.
@@ -69,13 +86,14 @@ struct Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    const fn new(config: &'a Config, now: Timestamp) -> Self {
+    fn new(config: &'a Config, now: Timestamp) -> Self {
         let tasks = BTreeMap::new();
-        Self { config, now, queues: 0, tasks, oldest_ready_at: None, late: Vec::new(), busiest: Vec::new() }
+        let (queues, late, busiest) = (Vec::new(), Vec::new(), Vec::new());
+        Self { config, now, queues, tasks, oldest_ready_at: None, late, busiest }
     }
 
     fn add(&mut self, queue: &QueueStats) {
-        self.queues += 1;
+        self.queues.push(queue.queue.clone());
         let settings = self.config.settings_of(&queue.queue);
         self.busiest.push(BusyQueueView::new(&settings, queue));
         for (status, count) in &queue.tasks {
@@ -94,7 +112,7 @@ impl<'a> Sum<'a> {
         needs.truncate(MOST);
         OverviewView {
             now: Rfc3339(self.now),
-            queues: self.queues,
+            queues: self.queues.len() as u64,
             tasks: self.tasks,
             oldest_ready_at: self.oldest_ready_at.map(Rfc3339),
             workers: workers.len() as u64,

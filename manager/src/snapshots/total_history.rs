@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    engine::{Engine, QueueListRequest, Result},
+    engine::{Engine, Result},
     history::{Grain, Slot},
-    limits::{MAX_BATCH, MAX_QUEUES_PER_READ},
+    limits::MAX_QUEUES_PER_READ,
     name::QueueName,
     time::Timestamp,
 };
 
-use super::shared_reading::SharedReading;
+use super::{live_config::LiveConfig, overview::Overview, shared_reading::SharedReading};
 
 /// The slots in which something happened, the earliest first, and the store's time when they were read.
 #[derive(Debug, Clone)]
@@ -32,31 +32,35 @@ impl TotalHistory {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn read(&self, engine: &dyn Engine, by: Grain) -> Result<Total> {
+    pub(crate) async fn read(
+        &self,
+        engine: &dyn Engine,
+        live: &LiveConfig,
+        overview: &Overview,
+        by: Grain,
+    ) -> Result<Total> {
         let last = match by {
             Grain::Minute => &self.minutes,
             Grain::Hour => &self.hours,
         };
-        last.get(sum(engine, by)).await
+        last.get(async {
+            // To list the queues takes as long as to read their history.
+            let queues = overview.queues(engine, live).await?;
+            sum(engine, &queues, by).await
+        })
+        .await
     }
 }
 
 /// Reads in pieces, and adds up.
-async fn sum(engine: &dyn Engine, by: Grain) -> Result<Total> {
-    let (mut sums, mut now, mut after) = (BTreeMap::<Timestamp, Slot>::new(), engine.history(&[], by).await?.now, None);
-    loop {
-        let page = engine.list_queues(QueueListRequest { after, limit: MAX_BATCH }).await?;
-        let names: Vec<QueueName> = page.queues.into_iter().map(|stats| stats.queue).collect();
-        for names in names.chunks(MAX_QUEUES_PER_READ) {
-            let history = engine.history(names, by).await?;
-            now = now.max(history.now);
-            for slot in history.queues.into_iter().flatten() {
-                sums.entry(slot.at).or_insert_with(|| Slot::empty(slot.at)).add(&slot);
-            }
-        }
-        after = page.next;
-        if after.is_none() {
-            return Ok(Total { now, slots: sums.into_values().collect() });
+async fn sum(engine: &dyn Engine, queues: &[QueueName], by: Grain) -> Result<Total> {
+    let (mut sums, mut now) = (BTreeMap::<Timestamp, Slot>::new(), engine.history(&[], by).await?.now);
+    for names in queues.chunks(MAX_QUEUES_PER_READ) {
+        let history = engine.history(names, by).await?;
+        now = now.max(history.now);
+        for slot in history.queues.into_iter().flatten() {
+            sums.entry(slot.at).or_insert_with(|| Slot::empty(slot.at)).add(&slot);
         }
     }
+    Ok(Total { now, slots: sums.into_values().collect() })
 }

@@ -39,7 +39,7 @@ pub(crate) async fn all(
     Query(HistoryParams { by, last }): Query<HistoryParams>,
 ) -> Result<axum::Json<HistoryView>> {
     check(by, last)?;
-    let Total { now, slots } = app.history.read(&*app.engine, by.into()).await?;
+    let Total { now, slots } = app.history.read(&*app.engine, &app.live, &app.overview, by.into()).await?;
     Ok(axum::Json(HistoryView::new(None, by, now, &slots, last)))
 }
 
