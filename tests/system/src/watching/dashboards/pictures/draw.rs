@@ -57,6 +57,12 @@ fn words(size: u32, colour: RGBColor) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&colour)
 }
 
+/// The size, at most `most`, in which a text is no wider than this.
+fn size_within(width: u32, text: &str, most: u32, area: &Area<'_>) -> Result<u32, Box<dyn Error>> {
+    let (needed, _) = area.estimate_text_size(text, &words(most, INK))?;
+    Ok(if needed > width { most * width / needed } else { most })
+}
+
 fn one(panel: &Shown, area: &Area<'_>) -> Drawn {
     if panel.kind == "row" {
         area.draw_text(&panel.title, &words(17, INK), (8, 9))?;
@@ -103,9 +109,11 @@ fn stat(panel: &Shown, area: &Area<'_>) -> Drawn {
         let word = panel.words.iter().find(|(of, _)| of == value);
         let text = word.map_or_else(|| number::text(*value, &panel.unit), |(_, word)| word.clone());
         let ink = colour(&panel.colours, *value).unwrap_or(RGBColor(0, 114, 178));
+        let text = format!("{name}  {text}");
+        let size = size_within(width, text.trim(), size, area)?;
         let middle = words(size, ink).pos(Pos::new(HPos::Center, VPos::Center));
         let y = share * i32::try_from(index)? + share / 2;
-        area.draw_text(format!("{name}  {text}").trim(), &middle, (i32::try_from(width)? / 2, y))?;
+        area.draw_text(text.trim(), &middle, (i32::try_from(width)? / 2, y))?;
     }
     Ok(())
 }
@@ -123,7 +131,8 @@ fn table(panel: &Shown, area: &Area<'_>) -> Drawn {
     let edge = |index: usize| width * columns[..index].iter().sum::<i32>() / all;
     let headings = labels.iter().cloned().chain(panel.queries.iter().map(|query| query.legend.clone()));
     for (index, heading) in headings.enumerate() {
-        area.draw_text(&heading, &words(12, PALE), (edge(index), 0))?;
+        let size = size_within(u32::try_from(edge(index + 1) - edge(index) - 6)?, &heading, 12, area)?;
+        area.draw_text(&heading, &words(size, PALE), (edge(index), 0))?;
     }
     let room = usize::try_from(height)?.saturating_sub(20) / 18;
     if rows.is_empty() {
