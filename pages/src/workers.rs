@@ -55,7 +55,7 @@ fn table(screen: &Screen, workers: &[WorkerView], active: &[ActiveTaskView]) -> 
         @else {
             table {
                 tr {
-                    th { "Worker" } th { "Host" } th { "Role" } th.n { "Running" } th { "State" } th { "Longest" }
+                    th { "Worker" } th { "Host" } th.wide { "Role" } th.n { "Running" } th { "State" } th { "Longest since" }
                     th.n.wide { "Settled" } th.n.wide { "A minute" } th.wide { "Started" } th.wide { "Seen" }
                     th.wide { "Version" }
                 }
@@ -63,7 +63,7 @@ fn table(screen: &Screen, workers: &[WorkerView], active: &[ActiveTaskView]) -> 
                     tr {
                         td { a.id href=(to("worker", &[("id", worker.id.as_str())])) { (worker.id) } }
                         td { (line(&worker.host)) ":" (worker.pid) }
-                        td { (worker.role) }
+                        td.wide { (worker.role) }
                         td.n { (worker.running) " of " (worker.slots) }
                         td { (standing(worker)) }
                         td {

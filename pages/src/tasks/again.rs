@@ -23,8 +23,10 @@ pub(super) fn commands(task: &TaskView) -> Markup {
         @else if raw.is_some_and(|raw| raw.len() > MOST_BYTES) { p.soft { "Its parameters are long: put them in." } }
         pre tabindex="0" { (text(&command(task, &parameters))) }
         pre tabindex="0" { (text(&curl(&body))) }
-        details { summary.button { "In Python" } pre tabindex="0" { (text(&python(&body))) } }
-        details { summary.button { "In Rust" } pre tabindex="0" { (text(&rust(&body))) } }
+        div.actions {
+            details.action { summary.button { "In Python" } pre tabindex="0" { (text(&python(&body))) } }
+            details.action { summary.button { "In Rust" } pre tabindex="0" { (text(&rust(&body))) } }
+        }
         p.soft { "The task as JSON: " a href=(format!("..{}", path(["tasks", task.id.as_str()]))) { "API" } }
     }
 }
