@@ -10,11 +10,7 @@ mod sentinels;
 use std::net::SocketAddr;
 
 use self::{
-    ask_follower::AskFollower,
-    cluster::start_cluster,
-    member::{PATIENCE, follows},
-    network::Network,
-    sentinels::start_watched,
+    ask_follower::AskFollower, cluster::start_cluster, member::PATIENCE, network::Network, sentinels::start_watched,
 };
 pub use self::{
     cluster::SLOT,
@@ -268,21 +264,16 @@ impl RedisFleet {
         others.filter(|index| self.servers[*index].command("INFO replication").contains(&port)).collect()
     }
 
-    /// Waits until all present replicas of the primary follow it.
+    /// Waits until all present replicas of the primary have what it has written by now.
     ///
     /// # Panics
     /// When they do not in time.
     pub async fn followed(&self) {
-        until(PATIENCE, "all servers follow the primary", async || {
-            let primary = self.primary()?;
-            let replicas = self.replicas_of(primary);
-            let are_up = replicas.iter().all(|replica| follows(&self.servers[*replica]));
-            (!replicas.is_empty() && are_up).then_some(())
-        })
-        .await;
+        self.followed_by(1).await;
     }
 
-    /// Waits until every server that can follow the primary does: all, or in a Cluster those of its shard.
+    /// Waits until every server that can follow the primary has what it has written by now: all, or in a Cluster those of its
+    /// shard.
     ///
     /// # Panics
     /// When they do not in time.
@@ -291,9 +282,23 @@ impl RedisFleet {
             FleetKind::Sentinels => self.servers.len() - 1,
             FleetKind::Cluster => 1,
         };
-        until(PATIENCE, "every server follows the primary", async || {
-            let found = self.replicas_of(self.primary()?);
-            (found.len() == replicas && found.iter().all(|index| follows(&self.servers[*index]))).then_some(())
+        self.followed_by(replicas).await;
+    }
+
+    /// A replica whose link is up may get nothing yet: the primary waits for its first acknowledgement.
+    async fn followed_by(&self, at_least: usize) {
+        let mut written = None;
+        until(PATIENCE, "the replicas have what the primary has written", async || {
+            let primary = self.primary()?;
+            let replication = self.servers[primary].command("INFO replication");
+            let (of, offset) = *written.get_or_insert((primary, offset_of(&replication)?));
+            if of != primary {
+                written = None;
+                return None;
+            }
+            let replicas = self.replicas_of(primary);
+            let have_it = acknowledged(&replication).filter(|acknowledged| *acknowledged >= offset).count();
+            (replicas.len() >= at_least && have_it >= replicas.len()).then_some(())
         })
         .await;
     }
@@ -338,6 +343,17 @@ impl RedisFleet {
         self.servers[index].resume();
         self.away.retain(|away| *away != index);
     }
+}
+
+/// How much a primary has written, in its answer to `INFO replication`.
+fn offset_of(replication: &str) -> Option<u64> {
+    replication.lines().find_map(|line| line.strip_prefix("master_repl_offset:"))?.parse().ok()
+}
+
+/// How much of it each replica has acknowledged.
+fn acknowledged(replication: &str) -> impl Iterator<Item = u64> {
+    let replicas = replication.lines().filter(|line| line.starts_with("slave") && line.contains("state=online"));
+    replicas.filter_map(|line| line.split_once("offset=")?.1.split_once(',')?.0.parse().ok())
 }
 
 /// The port of the primary that has the store's slot, in an answer to `CLUSTER NODES`.

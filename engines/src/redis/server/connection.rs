@@ -162,6 +162,9 @@ impl Lane {
         let patience = patience.unwrap_or(PATIENCE);
         let mut command = build(false);
         loop {
+            if self.primary.can_move() {
+                self.primary.settled().await;
+            }
             let (manager, connected) = self.connection();
             under_way.connected = connected;
             let answer = {

@@ -12,12 +12,21 @@ pub(crate) mod greeting;
 pub(crate) mod node;
 pub(crate) mod sentinels;
 
+use std::time::Duration;
+
 use jobbers_common::engine::Result;
 use redis::{Client, RedisError};
-use tokio::sync::watch;
+use tokio::{
+    select,
+    sync::watch,
+    time::{Instant, timeout},
+};
 
 use self::{cluster::Cluster, node::place_of, sentinels::Sentinels};
 use super::failure::{is_passing, is_redirection};
+
+/// For how long nothing is sent to a primary that Sentinels replace. They take about a second; what takes longer may have failed.
+const HELD_WITHIN: Duration = Duration::from_secs(2);
 
 /// Where the primary is asked for.
 #[derive(Debug)]
@@ -38,11 +47,24 @@ pub(crate) struct Lead {
     pub(crate) departures: u64,
 }
 
+/// Whether Sentinels keep the server in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is the primary.
+    Stays,
+    /// Another server is about to take its place.
+    IsReplaced,
+    /// Another server has.
+    WasReplaced,
+}
+
 /// The primary of one store.
 #[derive(Debug)]
 pub(crate) struct Primary {
     directory: Directory,
     lead: watch::Sender<Lead>,
+    /// Since when the server in use is being replaced.
+    replaced_since: watch::Sender<Option<Instant>>,
 }
 
 impl Primary {
@@ -59,7 +81,8 @@ impl Primary {
             Directory::Sentinels(sentinels) => sentinels.find().await?,
             Directory::Cluster(cluster) => cluster.find().await?,
         };
-        Ok(Self { directory, lead: watch::Sender::new(Lead { client: found, departures: 0 }) })
+        let lead = watch::Sender::new(Lead { client: found, departures: 0 });
+        Ok(Self { directory, lead, replaced_since: watch::Sender::new(None) })
     }
 
     /// Finds the primary again.
@@ -77,16 +100,38 @@ impl Primary {
         }
     }
 
-    /// Whether the Sentinels name another server than the one in use. A primary that they have replaced goes on accepting
-    /// writes until it is demoted, and these are lost. A node of a Cluster refuses them by itself.
-    pub(crate) async fn has_moved(&self) -> bool {
-        match &self.directory {
-            Directory::Sentinels(sentinels) => match sentinels.named().await {
-                Ok(named) => named != place_of(&self.lead.borrow().client),
-                Err(_) => false,
-            },
-            Directory::Server | Directory::Cluster(_) => false,
-        }
+    /// Whether the Sentinels keep the server in use. A primary that they replace goes on accepting writes until it is demoted, and
+    /// these are lost: calls wait from here on ([`Primary::settled`]). A node of a Cluster refuses them by itself.
+    pub(crate) async fn standing(&self) -> Standing {
+        let Directory::Sentinels(sentinels) = &self.directory else { return Standing::Stays };
+        let standing = match sentinels.named().await {
+            Ok(named) if named.place != place_of(&self.lead.borrow().client) => Standing::WasReplaced,
+            Ok(named) if named.is_replaced => Standing::IsReplaced,
+            Ok(_) | Err(_) => Standing::Stays,
+        };
+        self.replaced_since.send_if_modified(|since| {
+            let (before, is_replaced) = (since.is_some(), standing != Standing::Stays);
+            if before != is_replaced {
+                *since = is_replaced.then(Instant::now);
+            }
+            before != is_replaced
+        });
+        standing
+    }
+
+    /// Waits while the server in use is being replaced, but not for longer than [`HELD_WITHIN`].
+    pub(crate) async fn settled(&self) {
+        let Some(since) = *self.replaced_since.borrow() else { return };
+        let mut replaced = self.replaced_since.subscribe();
+        let is_settled = async {
+            select! {
+                () = self.left(self.departures()) => {}
+                // The sender is `self`, so this does not fail.
+                _ = replaced.wait_for(Option::is_none) => {}
+            }
+        };
+        // When that time is over, the server in use is tried as before.
+        let _ = timeout(HELD_WITHIN.saturating_sub(since.elapsed()), is_settled).await;
     }
 
     /// Whether the store may move to a server at another address.

@@ -37,9 +37,12 @@ pub(crate) struct Sentinels {
 
 /// What a Sentinel answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct SentinelAnswer {
+pub(crate) struct SentinelAnswer {
     epoch: u64,
-    place: (String, u16),
+    /// Host and port of the primary.
+    pub(crate) place: (String, u16),
+    /// Whether another server is about to take its place.
+    pub(crate) is_replaced: bool,
 }
 
 impl Sentinels {
@@ -64,7 +67,7 @@ impl Sentinels {
     /// # Errors
     /// If no Sentinel answers, if they do not know the name, or if the server that they name is no primary now.
     pub(crate) async fn find(&self) -> Result<Client> {
-        let (host, port) = self.named().await?;
+        let (host, port) = self.named().await?.place;
         let client = client_at(&self.like, &host, port)?;
         let reached = async {
             let mut connection = connect(&client, ASK_WITHIN, ASK_WITHIN).await?;
@@ -81,11 +84,11 @@ impl Sentinels {
         Ok(client)
     }
 
-    /// Host and port of the server that the Sentinels name.
+    /// The server that the Sentinels name. One of them knows first that it is replaced: the one that leads the failover.
     ///
     /// # Errors
     /// As [`Sentinels::find`].
-    pub(crate) async fn named(&self) -> Result<(String, u16)> {
+    pub(crate) async fn named(&self) -> Result<SentinelAnswer> {
         let mut answers: FuturesUnordered<_> = self.nodes.iter().map(|sentinel| self.ask(sentinel)).collect();
         let (mut named, mut problem): (Vec<SentinelAnswer>, Option<Error>) = (Vec::new(), None);
         loop {
@@ -100,6 +103,7 @@ impl Sentinels {
             }
         }
         let have_all_answered = named.len() == self.nodes.len();
+        let replaced: Vec<_> = named.iter().filter(|answer| answer.is_replaced).map(|it| it.place.clone()).collect();
         let Some(latest) = named.into_iter().max_by_key(|answer| answer.epoch) else {
             return Err(problem.unwrap_or_else(|| Error::unavailable("no Sentinel answers")));
         };
@@ -108,7 +112,7 @@ impl Sentinels {
             return Err(Error::unavailable("the Sentinels that answer have missed the last failover"));
         }
         self.epoch.store(latest.epoch, Ordering::SeqCst);
-        Ok(latest.place)
+        Ok(SentinelAnswer { is_replaced: replaced.contains(&latest.place), ..latest })
     }
 
     async fn ask(&self, sentinel: &ServerNode) -> Result<SentinelAnswer> {
@@ -121,10 +125,9 @@ impl Sentinels {
         let Some(place) = place.map_err(|error| explain(sentinel, &error))? else {
             return Err(self.unknown_name(sentinel).await);
         };
-        // A login without permission to ask for the epoch still learns the primary.
+        // A login without permission to ask for more still learns the primary.
         let fields: RedisResult<HashMap<String, String>> = sentinel.ask(&question("MASTER")).await;
-        let epoch = fields.ok().and_then(|fields| fields.get("config-epoch")?.parse().ok());
-        Ok(SentinelAnswer { epoch: epoch.unwrap_or_default(), place })
+        Ok(answer_of(place, &fields.unwrap_or_default()))
     }
 
     async fn unknown_name(&self, sentinel: &ServerNode) -> Error {
@@ -148,6 +151,16 @@ impl Sentinels {
     }
 }
 
+/// The answer of a Sentinel on the server at a place, by its fields of the primary. Once that is the new one, the fields are still those
+/// of the one before.
+fn answer_of(place: (String, u16), fields: &HashMap<String, String>) -> SentinelAnswer {
+    let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
+    let is_replaced = field("flags").split(',').any(|flag| flag == "failover_in_progress")
+        && field("ip") == place.0
+        && field("port").parse() == Ok(place.1);
+    SentinelAnswer { epoch: field("config-epoch").parse().unwrap_or_default(), place, is_replaced }
+}
+
 /// The error of a Sentinel.
 fn explain(sentinel: &ServerNode, error: &RedisError) -> Error {
     let place = sentinel.name();
@@ -164,5 +177,30 @@ fn explain(sentinel: &ServerNode, error: &RedisError) -> Error {
             config @ Error::Config(_) => config,
             error => Error::unavailable(format!("the Sentinel {place} can't be asked: {error}")),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_primary_is_replaced_until_another_one_is_named() {
+        let fields = |flags: &str| {
+            let fields = [("ip", "one"), ("port", "6379"), ("config-epoch", "4"), ("flags", flags)];
+            fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+        };
+        for (place, flags, is_replaced) in [
+            ("one", "master", false),
+            ("one", "master,failover_in_progress", true),
+            ("one", "master,s_down,o_down,failover_in_progress", true),
+            ("two", "master,failover_in_progress", false),
+        ] {
+            let place = (place.to_owned(), 6379);
+            let expected = SentinelAnswer { epoch: 4, place: place.clone(), is_replaced };
+            assert_eq!(answer_of(place, &fields(flags)), expected, "{flags}");
+        }
+        let unknown = SentinelAnswer { epoch: 0, place: ("one".to_owned(), 1), is_replaced: false };
+        assert_eq!(answer_of(("one".to_owned(), 1), &HashMap::new()), unknown);
     }
 }
