@@ -86,6 +86,7 @@ async fn keys_are_followed_by_every_manager_and_shown_in_no_log(kind: Kind) {
     assert!(submitted.exit().await.success(), "{}", submitted.said());
 
     let of_worker = create(&stack, "words", "worker").await;
+    both_answer(both, Some(&of_worker), StatusCode::FORBIDDEN).await;
     let variables = [("JOBBERS_URL", url.as_str()), ("NO_PROXY", "*"), ("JOBBERS_KEY", of_worker.as_str())];
     let worker = Program::start_python(&script(&stack), stack.folder(), &variables);
     worker.line("a completed").await;
