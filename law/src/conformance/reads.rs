@@ -140,6 +140,31 @@ pub async fn metadata_stays_with_its_task(f: Fixture) {
     assert_eq!(f.engine.submit(other).await.unwrap_err().kind(), "conflict", "metadata is a part of the submission");
 }
 
+pub async fn a_page_has_a_task_once_while_tasks_run(f: Fixture) {
+    f.submit((0..40).map(|n| task(&format!("t{n}"))).collect()).await;
+    let run_all = async {
+        for _ in 0..20 {
+            for claimed in f.claim(2).await {
+                f.settle(&claimed, DONE).await;
+            }
+        }
+    };
+    let read = async {
+        loop {
+            let page = f.engine.list(ListRequest { filter: TaskFilter::default(), limit: 100, cursor: None }).await;
+            let page = page.unwrap();
+            let mut found = HashSet::new();
+            let twice: Vec<&Task> = page.tasks.iter().filter(|task| !found.insert(&task.id)).collect();
+            assert_eq!(twice, Vec::<&Task>::new());
+            if page.tasks.iter().all(|task| task.status == Status::Completed) && page.tasks.len() == 40 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::join!(run_all, read);
+}
+
 pub async fn a_walk_survives_changes(f: Fixture) {
     f.submit((0..20).map(|n| task(&format!("t{n:02}"))).collect()).await;
     let submitted = TaskFilter { statuses: vec![Status::Submitted], ..TaskFilter::default() };

@@ -416,6 +416,7 @@ macro_rules! conformance_of_tasks {
             finished_tasks_are_listed_latest_first_over_all_queues
             filters_restrict
             metadata_stays_with_its_task
+            a_page_has_a_task_once_while_tasks_run
             a_walk_survives_changes
             a_foreign_cursor_is_refused
             a_list_is_slim

@@ -2,6 +2,8 @@
 //!
 //! Each script reads a bounded number of queues, entries or records; this module merges the results.
 
+use std::collections::HashSet;
+
 use jobbers_common::{
     engine::{Error, ListRequest, Page, Result, TaskFilter},
     lifecycle::Status,
@@ -117,6 +119,20 @@ impl ListCursor {
 /// The tasks that match, in pages.
 pub(crate) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
     request.validate()?;
+    let mut page = read_page(store, request).await?;
+    keep_latest(&mut page.tasks);
+    Ok(page)
+}
+
+/// A task that moves on while a page is read is found in two sections, and is where it was found last.
+fn keep_latest(tasks: &mut Vec<Task>) {
+    let mut found = HashSet::new();
+    tasks.reverse();
+    tasks.retain(|task| found.insert(task.id.clone()));
+    tasks.reverse();
+}
+
+async fn read_page(store: &Store, request: &ListRequest) -> Result<Page> {
     let mut cursor = match &request.cursor {
         Some(cursor) => ListCursor::read(cursor)?,
         None => ListCursor::start_of(Section::Started),
