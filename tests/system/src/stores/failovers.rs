@@ -115,8 +115,8 @@ async fn under_load(kind: FleetKind, cause: Cause, durability: &str) {
     })
     .await;
     assert!(ledger.strange.lock().unwrap().is_empty(), "{:?}", ledger.strange);
-    let stored = completed(&manager.api, &case).await;
     let acknowledged = ledger.acknowledged.lock().unwrap().clone();
+    let stored = completed(&manager.api, acknowledged.keys(), &case).await;
     let lost: Vec<Instant> = acknowledged.iter().filter(|(id, _)| !stored.contains(*id)).map(|(_, at)| *at).collect();
     assert_eq!(doubled(&stack), None);
     let examined = stack.examined().await;

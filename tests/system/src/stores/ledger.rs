@@ -14,7 +14,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::stack::{Manager, Stack, all_ids};
+use crate::stack::{Manager, Stack};
 
 /// A pause between two submissions of a client.
 const EVERY: Duration = Duration::from_millis(5);
@@ -147,15 +147,14 @@ async fn end_of(api: &Api, id: &str) -> Option<Value> {
     .await
 }
 
-/// The tasks that there are, each of which completes. A primary that was replaced may have been asked for them, and they are lost
-/// with it: then the next one is asked.
-pub(super) async fn completed(api: &Api, what: &str) -> BTreeSet<String> {
-    until(PATIENCE, "no task is lost that was there", async || {
-        let stored = all_ids(api, "/tasks?").await;
-        for id in &stored {
-            assert_eq!(end_of(api, id).await?, "completed", "{what}: {id}");
+/// Those of some tasks that are there, each of which completes.
+pub(super) async fn completed(api: &Api, tasks: impl Iterator<Item = &String>, what: &str) -> BTreeSet<String> {
+    let mut stored = BTreeSet::new();
+    for id in tasks {
+        if let Some(status) = end_of(api, id).await {
+            assert_eq!(status, "completed", "{what}: {id}");
+            stored.insert(id.clone());
         }
-        Some(stored)
-    })
-    .await
+    }
+    stored
 }
