@@ -161,7 +161,14 @@ impl Doors {
             return Ok(Admission::Free);
         }
         let config = app.live.current().await?;
-        match Signed::by(app, &config, request, requirement).await? {
+        let mut signed = Signed::by(app, &config, request, requirement).await;
+        if let Err(problem) = &signed
+            && matches!(problem.code(), Code::KeyRefused | Code::IdentityUnknown)
+            && let Some(config) = Box::pin(app.live.with_new_keys()).await
+        {
+            signed = Signed::by(app, &config, request, requirement).await;
+        }
+        match signed? {
             Some(signed) => {
                 app.last_use.note(&app.engine, &signed.key, SystemTime::now().into());
                 Ok(Admission::Key(signed))

@@ -13,7 +13,10 @@ use jobbers_common::{
     task::NewTask,
 };
 use jobbers_engines::config_cache::ConfigCache;
-use tokio::sync::watch;
+use tokio::{
+    sync::{Mutex, watch},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::background::ticker;
@@ -25,11 +28,17 @@ pub(crate) struct LiveConfig {
     cache: ConfigCache,
     /// Sends when access keys have changed.
     key_changes: watch::Sender<()>,
+    /// When the store last answered for a key that the snapshot lacked.
+    keys_read: Mutex<Option<Instant>>,
 }
+
+/// However many keys the snapshot lacks, the store is not asked more often for them.
+const READ_KEYS_EVERY: Duration = Duration::from_millis(50);
 
 impl LiveConfig {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { cache: ConfigCache::new(Arc::clone(&engine)), engine, key_changes: watch::Sender::new(()) }
+        let (cache, key_changes) = (ConfigCache::new(Arc::clone(&engine)), watch::Sender::new(()));
+        Self { cache, engine, key_changes, keys_read: Mutex::default() }
     }
 
     /// The snapshot as it is.
@@ -56,6 +65,20 @@ impl LiveConfig {
         let config = self.cache.fresh().await?;
         self.compare_keys(before.as_deref(), &config);
         Ok(config)
+    }
+
+    /// The store's own word for a caller whose key the snapshot lacks: it may have been made just now, by another manager or by
+    /// the command line. `None` if the store does not answer. What was read for another caller a moment ago, or while this
+    /// one waited, serves this one too.
+    pub(crate) async fn with_new_keys(&self) -> Option<Arc<Config>> {
+        let asked_at = Instant::now();
+        let mut answered_at = self.keys_read.lock().await;
+        if answered_at.is_some_and(|at| at + READ_KEYS_EVERY > asked_at) {
+            return self.snapshot();
+        }
+        let config = self.fresh().await;
+        *answered_at = Some(Instant::now());
+        config.ok()
     }
 
     /// Changes of access keys from now on.
