@@ -161,6 +161,8 @@ codes! {
     WorkflowOver = "workflow_over", CONFLICT, "The workflow is over";
     /// Only a workflow that is over is deleted, and only one with nodes that did not complete is run again.
     WorkflowNotOver = "workflow_not_over", CONFLICT, "The workflow is not over, or has nothing left to run";
+    /// Only a task that is scheduled gets another time: this one waits for others or for its turn, runs, or is over.
+    TaskNotScheduled = "task_not_scheduled", CONFLICT, "The task is not scheduled";
     /// The task waits for its turn or runs; it can be sent again when it is over.
     TaskLive = "task_live", CONFLICT, "The task is not over";
     /// The task completed, has ended again, or is spontaneous; look at its present state.

@@ -1,4 +1,4 @@
-//! Tasks, in and out: submitted, read, listed, linked, cancelled, sent again, deleted.
+//! Tasks, in and out: submitted, read, listed, linked, cancelled, rescheduled, sent again, deleted.
 //!
 //! It knows no other noun of the API.
 
@@ -10,6 +10,7 @@ pub mod explain;
 pub mod list;
 pub mod parents;
 pub mod request;
+pub mod reschedule;
 pub mod resubmit;
 pub(crate) mod sensitive;
 pub mod signal;

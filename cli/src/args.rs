@@ -7,7 +7,9 @@ use crate::commands::{
     settings::{apply, keys, queues, roles, routes, schedules, workflow},
     shell::{complete, completions, man},
     stores::{doctor, export, import, outbox},
-    tasks::{active, cancel, delete, depend, dlq, explain, list, resubmit, scheduled, signal, status, submit},
+    tasks::{
+        active, cancel, delete, depend, dlq, explain, list, reschedule, resubmit, scheduled, signal, status, submit,
+    },
     top, up, workers,
 };
 
@@ -68,6 +70,8 @@ pub enum Command {
     Scheduled(scheduled::Args),
     /// Cancel tasks, by id or by filter
     Cancel(cancel::Args),
+    /// Run scheduled tasks now, or at another time
+    Reschedule(reschedule::Args),
     /// Send a signal to a task that waits for it, such as an approval
     Signal(signal::Args),
     /// Make a task that has not started wait for further tasks

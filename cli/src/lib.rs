@@ -52,6 +52,7 @@ async fn run_here(cli: Cli) -> ExitCode {
         Command::Active(args) => commands::tasks::active::run(&args).await,
         Command::Scheduled(args) => commands::tasks::scheduled::run(&args).await,
         Command::Cancel(args) => commands::tasks::cancel::run(args).await,
+        Command::Reschedule(args) => commands::tasks::reschedule::run(args).await,
         Command::Signal(args) => commands::tasks::signal::run(&args).await,
         Command::Depend(args) => commands::tasks::depend::run(&args).await,
         Command::Delete(args) => commands::tasks::delete::run(&args).await,

@@ -55,7 +55,7 @@ pub use self::{
     },
     work::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, Refusal,
-        SettleAnswer, Settlement,
+        Rescheduled, SettleAnswer, Settlement,
     },
     workflows::{DueRuns, PutRun, RunCounts, RunQuery, StoredRun},
 };

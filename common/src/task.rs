@@ -55,6 +55,18 @@ pub enum Start {
     At(Timestamp),
 }
 
+impl Start {
+    /// When that is, for a store that takes it now.
+    #[must_use]
+    pub fn due(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Now => now,
+            Self::After(delay) => now.after(delay),
+            Self::At(at) => at.max(now),
+        }
+    }
+}
+
 /// A task on its way into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {

@@ -69,6 +69,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
         // A task may be called `cancel`, which is also the path of an operation.
         .route("/tasks/cancel", axum::routing::get(tasks::show::get_task_named_so))
+        .route("/tasks/reschedule", axum::routing::get(tasks::show::get_task_named_so))
         .route("/tasks/delete", axum::routing::get(tasks::show::get_task_named_so))
         .route("/tasks/statuses", axum::routing::get(tasks::show::get_task_named_so));
     let mut routes = operations().into_iter().fold(head, OpenApiRouter::routes);
@@ -86,12 +87,14 @@ fn of_work() -> Vec<UtoipaMethodRouter<Arc<App>>> {
     vec![
         routes!(tasks::submit::submit, tasks::show::list),
         routes!(tasks::cancel::cancel_many),
+        routes!(tasks::reschedule::reschedule_many),
         routes!(tasks::delete::delete_many),
         routes!(tasks::statuses::statuses),
         routes!(tasks::show::get_task),
         routes!(tasks::events::events),
         routes!(tasks::show::predecessors),
         routes!(tasks::cancel::cancel_one),
+        routes!(tasks::reschedule::reschedule_one),
         routes!(tasks::resubmit::resubmit),
         routes!(tasks::signal::signal),
         routes!(tasks::reveal::reveal),

@@ -401,14 +401,7 @@ impl TaskRequest<'_> {
     /// # Errors
     /// [`Code::InvalidRequest`] for both `delay` and `run_at`, and for more than 366 days ahead.
     pub fn start(&self, now: impl FnOnce() -> Timestamp) -> Result<Start> {
-        match (self.delay, self.run_at) {
-            (None, None) => Ok(Start::Now),
-            (Some(_), Some(_)) => Err(invalid("run_at", "can't stand beside delay: say one of them")),
-            (Some(delay), None) if delay > MAX_DELAY => Err(invalid("delay", "is at most 366d")),
-            (Some(delay), None) => Ok(if delay.is_zero() { Start::Now } else { Start::After(delay) }),
-            (None, Some(Rfc3339(at))) if at > now().after(MAX_DELAY) => Err(invalid("run_at", "is at most 366d ahead")),
-            (None, Some(Rfc3339(at))) => Ok(Start::At(at)),
-        }
+        start(self.delay, self.run_at, now)
     }
 
     /// What it changes of the task's policy.
@@ -527,6 +520,22 @@ impl TaskRequest<'_> {
             is_spontaneous,
             overrides,
         })
+    }
+}
+
+/// When tasks may start for which a request says this. `now` is the manager's, good enough to keep a mistyped year out.
+pub(super) fn start(
+    delay: Option<Duration>,
+    run_at: Option<Rfc3339>,
+    now: impl FnOnce() -> Timestamp,
+) -> Result<Start> {
+    match (delay, run_at) {
+        (None, None) => Ok(Start::Now),
+        (Some(_), Some(_)) => Err(invalid("run_at", "can't stand beside delay: say one of them")),
+        (Some(delay), None) if delay > MAX_DELAY => Err(invalid("delay", "is at most 366d")),
+        (Some(delay), None) => Ok(if delay.is_zero() { Start::Now } else { Start::After(delay) }),
+        (None, Some(Rfc3339(at))) if at > now().after(MAX_DELAY) => Err(invalid("run_at", "is at most 366d ahead")),
+        (None, Some(Rfc3339(at))) => Ok(Start::At(at)),
     }
 }
 

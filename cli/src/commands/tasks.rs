@@ -8,6 +8,7 @@ pub mod dlq;
 pub mod explain;
 pub mod list;
 pub(super) mod parameters;
+pub mod reschedule;
 pub mod resubmit;
 pub mod scheduled;
 pub mod signal;

@@ -33,8 +33,9 @@ pub mod types {
             AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules,
             Duty, DutyClaim, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey,
             Outbox, Page, Parents, ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule,
-            QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, RunCounts, RunQuery,
-            StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion, dependencies::NewDependency,
+            QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Rescheduled, Resubmit, Resubmitted,
+            RunCounts, RunQuery, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
+            dependencies::NewDependency,
         },
         history::{Grain, History},
         lifecycle::Status,
@@ -47,7 +48,7 @@ pub mod types {
             routing::{RouteKey, RouteRule},
         },
         schedule::entry::ScheduleEntry,
-        task::{Task, tombstone::Tombstone},
+        task::{Start, Task, tombstone::Tombstone},
         worker::{
             RegisteredWorker, WorkerReport,
             registry::{Catalogue, CatalogueId},
@@ -74,6 +75,7 @@ macro_rules! engine_verbs {
                 place(id: &TaskId) -> Option<QueuePlace>;
                 cancel(ids: &[TaskId]) -> Vec<Cancelled>;
                 resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
+                reschedule(ids: &[TaskId], start: Start) -> Vec<Rescheduled>;
                 signal(id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Signalled;
                 delete_tasks(ids: &[TaskId], cascade: bool) -> Vec<TaskDeletion>;
             }

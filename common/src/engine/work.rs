@@ -354,3 +354,25 @@ pub enum Cancelled {
     /// The task does not exist.
     Unknown,
 }
+
+/// The result of giving a task another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rescheduled {
+    /// It may start from then on. Its status now: `submitted` if that time has come, else `scheduled`.
+    Done(Status),
+    /// It has this status, and not `scheduled`. Nothing changed.
+    NotScheduled(Status),
+    /// The task does not exist.
+    Unknown,
+}
+
+/// Checks the bounds of a call that gives tasks another time.
+///
+/// # Errors
+/// [`Error::Invalid`] for more than 1,000 tasks.
+pub fn validate_reschedule(ids: &[TaskId]) -> Result<()> {
+    if ids.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call reschedules at most {MAX_BATCH} tasks")));
+    }
+    Ok(())
+}

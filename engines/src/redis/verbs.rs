@@ -3,6 +3,7 @@
 pub(super) mod duty;
 pub(super) mod prune;
 pub(super) mod queues;
+pub(super) mod reschedule;
 pub(super) mod resubmit;
 pub(super) mod session;
 pub(super) mod settings;

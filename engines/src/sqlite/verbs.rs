@@ -7,6 +7,7 @@ pub(super) mod lease;
 pub(super) mod maintain;
 pub(super) mod prune;
 pub(super) mod registered;
+pub(super) mod reschedule;
 pub(super) mod resubmit;
 pub(super) mod session;
 pub(super) mod settings;

@@ -122,7 +122,8 @@ impl Pair<'_> {
                 let by = Duration::from_millis(self.random.below(6_000));
                 self.f.clock.advance(by);
             }
-            78..82 => self.cancel().await,
+            78..81 => self.cancel().await,
+            81 => self.reschedule().await,
             82 => self.add_edges().await,
             83 => self.signal().await,
             84..87 => {
@@ -333,6 +334,14 @@ impl Pair<'_> {
         let ids: Vec<TaskId> = ids.into_iter().collect();
         let (a, b) = (self.model.cancel(&ids).await, self.f.engine.cancel(&ids).await);
         assert_eq!(a, b, "cancelled {ids:?}, {}", self.at);
+    }
+
+    async fn reschedule(&mut self) {
+        let ids: Vec<TaskId> = (0..6).map(|_| id(&format!("t{:02}", self.random.below(POOL + 1)))).collect();
+        let soon = seconds(self.random.below(12));
+        let start = self.random.one_of(&[Start::Now, Start::After(soon), Start::At(self.f.clock.now().after(soon))]);
+        let (a, b) = (self.model.reschedule(&ids, start).await, self.f.engine.reschedule(&ids, start).await);
+        assert_eq!(a, b, "rescheduled {ids:?} {start:?}, {}", self.at);
     }
 
     /// Edges between stored tasks. Which way leads in a circle is not compared: there may be several.

@@ -264,6 +264,16 @@ macro_rules! conformance_of_tasks {
             a_suspect_waits_for_its_limits_like_any_other
             a_task_sent_again_from_the_start_is_fresh
         );
+        $crate::conformance_group!($open $attributes, rescheduling:
+            a_scheduled_task_is_run_at_once
+            a_scheduled_task_gets_an_earlier_and_a_later_time
+            a_retry_is_run_at_once_and_keeps_its_attempts
+            a_time_that_has_passed_is_now
+            only_scheduled_tasks_get_another_time
+            a_task_that_is_named_twice_is_moved_twice
+            a_call_reschedules_a_bounded_number
+            tasks_of_several_queues_are_run_by_their_priorities
+        );
         $crate::conformance_group!($open $attributes, cancel:
             a_submitted_task_is_cancelled_at_once
             a_scheduled_task_is_cancelled_at_once

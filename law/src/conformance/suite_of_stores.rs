@@ -172,6 +172,7 @@ macro_rules! conformance_of_stores {
             a_cancel_wakes_the_worker_that_runs_the_task
             a_config_change_wakes_waiting_workers
             a_promoted_task_wakes_a_waiting_worker
+            a_task_that_is_rescheduled_to_now_wakes_a_waiting_worker
             a_released_task_wakes_a_waiting_worker
             a_batch_wakes_more_than_one_worker
             a_task_sent_again_wakes_a_waiting_worker

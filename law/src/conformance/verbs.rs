@@ -9,6 +9,7 @@ pub mod lease;
 pub mod moving;
 pub mod queues;
 pub mod recovery;
+pub mod rescheduling;
 pub mod sessions;
 pub mod settings;
 pub mod settle;

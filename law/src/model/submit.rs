@@ -6,7 +6,7 @@ use jobbers_common::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId},
     payload::Payload,
-    task::{NewTask, Start, Task, suspicion::Suspicion},
+    task::{NewTask, Task, suspicion::Suspicion},
     time::Timestamp,
 };
 
@@ -194,11 +194,7 @@ impl State {
     }
 
     pub(super) fn fresh(new: NewTask, now: Timestamp) -> Stored {
-        let due = match new.start {
-            Start::Now => now,
-            Start::After(delay) => now.after(delay),
-            Start::At(at) => at.max(now),
-        };
+        let due = new.start.due(now);
         let fingerprint = new.fingerprint();
         let dependencies = counted(&new);
         let status = match dependencies {

@@ -2,12 +2,12 @@
 
 use jobbers_common::{
     dependency::End,
-    engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result, TaskDeletion},
+    engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Rescheduled, Result, TaskDeletion},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     outcome::transition::Transition,
     task::{
-        AttemptFailure, FailureKind,
+        AttemptFailure, FailureKind, Start,
         suspicion::WorkerLoss,
         tombstone::{Tombstone, TombstonePolicy},
     },
@@ -40,16 +40,35 @@ impl State {
         let due = self.overdue(queues, now, |task| (task.status == Status::Scheduled).then_some(task.ready_at));
         let mut promoted = 0;
         for id in due.into_iter().take(limit) {
-            self.go(&id, Move::Promote, Status::Submitted, now);
-            if let Some(stored) = self.tasks.get_mut(&id) {
-                stored.position = stored.task.revision;
-                if let Some(first) = stored.unknown {
-                    stored.task.ready_at = first.ready_at;
-                }
-            }
+            self.promote(&id, now);
             promoted += 1;
         }
         promoted
+    }
+
+    fn promote(&mut self, id: &TaskId, now: Timestamp) {
+        self.go(id, Move::Promote, Status::Submitted, now);
+        if let Some(stored) = self.tasks.get_mut(id) {
+            stored.position = stored.task.revision;
+            if let Some(first) = stored.unknown {
+                stored.task.ready_at = first.ready_at;
+            }
+        }
+    }
+
+    pub(super) fn reschedule(&mut self, id: &TaskId, start: Start, now: Timestamp) -> Rescheduled {
+        let revision = self.next_revision();
+        let Some(stored) = self.tasks.get_mut(id) else { return Rescheduled::Unknown };
+        let task = &mut stored.task;
+        if task.status != Status::Scheduled {
+            return Rescheduled::NotScheduled(task.status);
+        }
+        (task.ready_at, task.revision) = (start.due(now), revision);
+        if task.ready_at > now {
+            return Rescheduled::Done(Status::Scheduled);
+        }
+        self.promote(id, now);
+        Rescheduled::Done(Status::Submitted)
     }
 
     pub(super) fn reclaim_expired(&mut self, queues: Option<&[QueueName]>, limit: usize, now: Timestamp) -> Reclaimed {

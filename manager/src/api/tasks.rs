@@ -7,6 +7,7 @@ pub(super) mod dependencies;
 pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod page;
+pub(super) mod reschedule;
 pub(super) mod resubmit;
 pub(super) mod reveal;
 pub(super) mod show;

@@ -48,7 +48,7 @@ impl Reach {
         let method = if method == Method::HEAD { "GET" } else { method.as_str() };
         match (method, route) {
             ("GET", "/tasks/{id}" | "/tasks/{id}/events")
-            | ("POST", "/tasks/{id}/cancel" | "/tasks/{id}/signal" | "/tasks/{id}/reveal") => {
+            | ("POST", "/tasks/{id}/cancel" | "/tasks/{id}/reschedule" | "/tasks/{id}/signal" | "/tasks/{id}/reveal") => {
                 self.check_task(engine, parameter(uri, route, "{id}")).await
             }
             ("GET", "/queues/{queue}" | "/queues/{queue}/history")

@@ -65,6 +65,8 @@ fn body(operation: &str) -> Option<Value> {
             ],
         }),
         "cancel_tasks" => json!({"filter": {"queue": "mail", "status": ["submitted", "scheduled"]}, "limit": 100}),
+        "reschedule_task" => json!({"delay": "10m"}),
+        "reschedule_tasks" => json!({"filter": {"queue": "mail"}, "limit": 100, "run_at": "2026-11-30T06:00:00Z"}),
         "add_dependencies_to_task" => json!({"depends_on": [{"id": "order-6", "policy": "run_with_failures"}]}),
         "add_dependencies" => json!({"dependencies": [{"run": "order-7", "after": "order-6"}]}),
         "delete_tasks" => json!({"ids": ["order-9"], "cascade": true}),

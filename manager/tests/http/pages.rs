@@ -297,6 +297,7 @@ on_both_engines! {
     actions a_queue_is_paused_resumed_and_limited
     actions a_queue_is_purged_of_what_was_shown_and_typed
     actions a_task_is_cancelled_and_sent_again
+    actions a_scheduled_task_gets_another_time
     actions chosen_tasks_are_asked_about_first
     actions all_tasks_that_match_are_cancelled
     actions dead_letters_are_sent_again_and_deleted

@@ -9,6 +9,7 @@ mod expiry;
 mod explain;
 mod gates;
 mod reads;
+mod reschedule;
 mod sensitive;
 mod submit;
 mod unique;

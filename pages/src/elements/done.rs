@@ -23,6 +23,8 @@ pub(crate) enum Did {
     CancelledInPart,
     Deleted,
     Resubmitted,
+    RunsNow,
+    Rescheduled,
     Drained,
     Undrained,
     LettersDeleted,
@@ -76,6 +78,8 @@ impl Did {
             Self::CancelledInPart => (format!("{} cancelled; more are left. Cancel again.", many(n, "task")), None),
             Self::Deleted => (format!("{} deleted.", many(n, "task")), named("jobbers delete")),
             Self::Resubmitted => (format!("{} sent again.", many(n, "task")), named("jobbers resubmit")),
+            Self::RunsNow => ("It waits for a worker, and for nothing else.".to_owned(), named("jobbers reschedule")),
+            Self::Rescheduled => ("It starts at another time.".to_owned(), named("jobbers reschedule --delay …")),
             Self::Drained => (
                 format!("{} asked to drain: they claim nothing more.", many(n, "worker")),
                 named("jobbers workers drain"),

@@ -6,6 +6,7 @@ use jobbers_api::{
     task::{
         cancel::CancelledView,
         explain::{ExplainView, Reason},
+        reschedule::RescheduledView,
         resubmit::ResubmittedView,
         signal::{SendSignal, SignalledView},
         view::{AttemptView, TaskView},
@@ -273,11 +274,23 @@ fn actions(task: &TaskView) -> Markup {
         "It runs again under its id, at the end of its queue, with its attempts counted from the start."
         (command("resubmit"))
     };
+    let now = html! { "It joins the end of its queue, whatever it waits for." (command("reschedule")) };
+    let later = html! {
+        "It starts so long from now: " code { "90s" } ", " code { "10m" } ", " code { "2h" } ", " code { "1d" } "."
+        (command("reschedule --delay 90m"))
+    };
     html! {
         div.actions {
             @if !task.status.is_finished() { (action("Cancel", &cancel, &button("cancel", "Cancel it", true))) }
             @else if task.status != Status::Completed {
                 (action("Send again", &again, &button("resubmit", "Send it again", false)))
+            }
+            @if task.status == Status::Scheduled {
+                (action("Run now", &now, &button("run_now", "Run it now", false)))
+                (action("Run later", &later, &html! {
+                    label { "From now" input name="delay" required size="8" placeholder="90m"; }
+                    (button("run_later", "Change its time", false))
+                }))
             }
             @for signal in waiting_for(task) { (signal_action(task, signal)) }
             a.button href=(to("submit", &[("from", task.id.as_str())])) { "Edit and send again…" }
@@ -311,6 +324,8 @@ fn signal_action(task: &TaskView, signal: &SignalName) -> Markup {
 pub(crate) enum Change {
     Cancel,
     Resubmit,
+    RunNow,
+    RunLater { delay: String },
     Signal { signal: SignalName },
     Reveal,
 }
@@ -327,6 +342,13 @@ pub(crate) async fn change(
         Change::Cancel => api.call::<CancelledView>(Method::POST, &verb("cancel")).await.map(|_| Did::Cancelled)?,
         Change::Resubmit => {
             api.call::<ResubmittedView>(Method::POST, &verb("resubmit")).await.map(|_| Did::Resubmitted)?
+        }
+        Change::RunNow => api.call::<RescheduledView>(Method::POST, &verb("reschedule")).await.map(|_| Did::RunsNow)?,
+        Change::RunLater { delay } => {
+            let body = serde_json::json!({ "delay": delay });
+            api.call_with::<RescheduledView>(Method::POST, &verb("reschedule"), &body)
+                .await
+                .map(|_| Did::Rescheduled)?
         }
         Change::Signal { signal } => {
             let sent = SendSignal { name: signal, keep_for: None };

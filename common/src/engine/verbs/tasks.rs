@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use crate::{
     dependency::signal::Signalled,
     engine::{
-        Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result, Submit,
-        Submitted, TaskDeletion, dependencies::NewDependency,
+        Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted, Result,
+        Submit, Submitted, TaskDeletion, dependencies::NewDependency,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
-    task::{Task, tombstone::Tombstone},
+    task::{Start, Task, tombstone::Tombstone},
 };
 
 /// The tasks of a store.
@@ -117,6 +117,15 @@ pub trait Tasks: Send + Sync {
     /// [`Error::Invalid`](crate::engine::Error::Invalid) beyond a bound. Safe to repeat: a task that was sent again is then [`Resubmitted::Already`]
     /// or [`Resubmitted::Live`].
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>>;
+
+    /// Gives scheduled tasks another time from which they may start, whether they wait for their first attempt or for the next
+    /// one. Those whose time has come by then are `submitted` at once, at the end of their priority, and workers are woken.
+    /// Returns results in the order given; a task that is named twice is moved twice.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::engine::Error::Invalid) beyond a bound. Safe to repeat: a task that was submitted is then
+    /// [`Rescheduled::NotScheduled`].
+    async fn reschedule(&self, ids: &[TaskId], start: Start) -> Result<Vec<Rescheduled>>;
 
     /// Sends a signal from outside to a task ([`crate::dependency::signal`]). If that was the last that the task waited for, it is
     /// released, and workers are woken. If the task does not exist and was not pruned, the signal is kept for it, for `keep`

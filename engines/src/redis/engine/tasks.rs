@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use jobbers_common::{
     dependency::signal::Signalled,
     engine::{
-        Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result, Submit,
-        Submitted, TaskDeletion, Tasks, dependencies::NewDependency,
+        Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted, Result,
+        Submit, Submitted, TaskDeletion, Tasks, dependencies::NewDependency,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
-    task::{Task, tombstone::Tombstone},
+    task::{Start, Task, tombstone::Tombstone},
 };
 
 use crate::{
@@ -66,6 +66,10 @@ impl Tasks for RedisEngine {
 
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
         verbs::resubmit::resubmit(&self.store, batch).await
+    }
+
+    async fn reschedule(&self, ids: &[TaskId], start: Start) -> Result<Vec<Rescheduled>> {
+        verbs::reschedule::reschedule(&self.store, ids, start).await
     }
 
     async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {

@@ -26,7 +26,7 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 102] = [
+const LIBRARY: [(&str, &str); 103] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
@@ -55,6 +55,7 @@ const LIBRARY: [(&str, &str); 102] = [
     ("moves", include_str!("../scripts/lib/kernel/moves.lua")),
     ("agenda", include_str!("../scripts/lib/kernel/agenda.lua")),
     ("maintain", include_str!("../scripts/lib/verbs/maintain.lua")),
+    ("due", include_str!("../scripts/lib/verbs/due.lua")),
     ("settle", include_str!("../scripts/lib/verbs/settle.lua")),
     ("tries", include_str!("../scripts/lib/verbs/tries.lua")),
     ("outcomes", include_str!("../scripts/lib/verbs/outcomes.lua")),
@@ -246,6 +247,7 @@ scripts! {
     RELEASE_DUTY = "../scripts/verbs/release_duty.lua";
     RENEW_AWAITING = "../scripts/read/renew_awaiting.lua";
     REPAIR = "../scripts/audit/repair.lua";
+    RESCHEDULE = "../scripts/verbs/reschedule.lua";
     RESTORE = "../scripts/backup/restore.lua";
     RESUBMIT = "../scripts/verbs/resubmit.lua";
     SCHEDULE = "../scripts/schedules/schedule.lua";
@@ -373,8 +375,21 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let writers =
-            [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &SIGNAL, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &DELETE, &REPAIR];
+        let writers = [
+            &CYCLE,
+            &EXTEND,
+            &CANCEL,
+            &RESCHEDULE,
+            &PROMOTE,
+            &SIGNAL,
+            &RECLAIM,
+            &PRUNE,
+            &TRIM,
+            &PRESS,
+            &PURGE,
+            &DELETE,
+            &REPAIR,
+        ];
         for script in writers.into_iter().chain([
             &FORGET_DEAD_LETTERS,
             &FORGET_RECEIPTS,

@@ -16,6 +16,7 @@ use jobbers_common::{
 use redis::Value;
 use tokio::sync::oneshot;
 
+pub(super) use self::wire::start_argument;
 use self::wire::{AnswerKey, TaskRun, encode, mode_of, read_answer, read_single_answers, write_group};
 use crate::redis::{
     kernel::{reply::array, script},

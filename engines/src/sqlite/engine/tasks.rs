@@ -6,17 +6,18 @@ use async_trait::async_trait;
 use jobbers_common::{
     dependency::signal::{Signalled, validate_keep},
     engine::{
-        Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, Tasks,
+        Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted,
+        Result, Submit, Submitted, TaskDeletion, Tasks,
         dependencies::{NewDependency, validate_new},
         letters::validate_resubmit,
         upkeep::validate_task_deletion,
+        work::validate_reschedule,
         workflows::validate_ids,
     },
     lifecycle::Status,
     limits::{DEPENDENCIES_A_PIECE, MAX_BATCH},
     name::{SignalName, TaskId},
-    task::{Task, tombstone::Tombstone},
+    task::{Start, Task, tombstone::Tombstone},
 };
 
 use crate::{
@@ -29,7 +30,7 @@ use crate::{
         },
         kernel::step,
         read::{list, tasks},
-        verbs::{delete, lease, resubmit, submit},
+        verbs::{delete, lease, reschedule, resubmit, submit},
         workflows,
     },
 };
@@ -107,6 +108,12 @@ impl Tasks for SqliteEngine {
         validate_resubmit(&batch)?;
         let growth = resubmit::growth(&batch);
         self.writer.grow(batch.len(), growth, move |step| resubmit::resubmit(step, &batch)).await
+    }
+
+    async fn reschedule(&self, ids: &[TaskId], start: Start) -> Result<Vec<Rescheduled>> {
+        validate_reschedule(ids)?;
+        let ids = ids.to_vec();
+        self.writer.run(ids.len(), move |step| reschedule::reschedule(step, &ids, start)).await
     }
 
     async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {

@@ -136,6 +136,10 @@ SET status = 2, revision = ?2, position = ?2,
     ready_at = coalesce((SELECT stranger.ready_at FROM stranger WHERE stranger.task = ?1), ready_at)
 WHERE key = ?1 AND status = 1
 
+-- reschedule_task: a scheduled task gets another time.
+-- ?1 key  ?2 ready_at  ?3 revision
+UPDATE task SET ready_at = ?2, revision = ?3 WHERE key = ?1 AND status = 1
+
 -- request_cancel: marks a running task; whatever is settled for it afterwards makes it cancelled.
 -- ?1 key
 UPDATE task SET cancel_requested = 1 WHERE key = ?1

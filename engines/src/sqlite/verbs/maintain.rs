@@ -91,11 +91,16 @@ pub(crate) fn promote_due(step: &mut Step<'_>, queues: &[i64], limit: usize) -> 
     let read = |row: &Row<'_>, queue| Ok((row.get::<_, i64>("key").or_store()?, queue));
     let due = overdue::<String, _>(step, (sql::DUE_TASKS, ["ready_at", "id"]), queues, limit, read)?;
     for (key, queue) in &due {
-        let revision = step.next_revision();
-        step.prepare(sql::PROMOTE_TASK)?.execute((key, revision)).or_store()?;
-        step.note_moved(*key, *queue, Status::Scheduled, Move::Promote, Status::Submitted)?;
+        promote(step, *key, *queue)?;
     }
     Ok(due.len())
+}
+
+/// Moves a due task to the end of its queue.
+pub(super) fn promote(step: &mut Step<'_>, key: i64, queue: i64) -> Result<()> {
+    let revision = step.next_revision();
+    step.prepare(sql::PROMOTE_TASK)?.execute((key, revision)).or_store()?;
+    step.note_moved(key, queue, Status::Scheduled, Move::Promote, Status::Submitted)
 }
 
 /// A lease that has ended.

@@ -9,7 +9,7 @@ use jobbers_common::{
     name::TaskId,
     queue::gate::ConcurrencyKey,
     submission::batch::linked_later,
-    task::{NewTask, Start, tombstone::Tombstone, unique::Unique},
+    task::{NewTask, tombstone::Tombstone, unique::Unique},
 };
 use rusqlite::{OptionalExtension, Statement};
 
@@ -316,11 +316,7 @@ fn store(
     queue: i64,
     identity: &TaskIdentity<'_>,
 ) -> Result<Option<(i64, Status)>> {
-    let due = match new.start {
-        Start::Now => step.now,
-        Start::After(delay) => step.now.after(delay),
-        Start::At(at) => at.max(step.now),
-    };
+    let due = new.start.due(step.now);
     let status = match new.is_linked() {
         true => Status::Waiting,
         false if due > step.now => Status::Scheduled,

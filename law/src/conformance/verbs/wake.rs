@@ -130,6 +130,13 @@ pub async fn a_promoted_task_wakes_a_waiting_worker(f: Fixture) {
     assert_woken(waiting).await;
 }
 
+pub async fn a_task_that_is_rescheduled_to_now_wakes_a_waiting_worker(f: Fixture) {
+    f.submit(vec![NewTask { start: Start::After(seconds(10)), ..task("later") }]).await;
+    let waiting = idle(&f, "w1", &["default"]).await;
+    f.engine.reschedule(&[id("later")], Start::Now).await.unwrap();
+    assert_woken(waiting).await;
+}
+
 pub async fn a_released_task_wakes_a_waiting_worker(f: Fixture) {
     f.submit_ids(&["a"]).await;
     let claimed = f.claim_one().await;

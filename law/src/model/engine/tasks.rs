@@ -6,16 +6,17 @@ use async_trait::async_trait;
 use jobbers_common::{
     dependency::signal::{Signalled, validate_keep},
     engine::{
-        Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, Tasks,
+        Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted,
+        Result, Submit, Submitted, TaskDeletion, Tasks,
         dependencies::{NewDependency, validate_new},
         letters::validate_resubmit,
         upkeep::validate_task_deletion,
+        work::validate_reschedule,
         workflows::validate_ids,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
-    task::{Task, tombstone::Tombstone},
+    task::{Start, Task, tombstone::Tombstone},
 };
 
 use crate::model::ModelEngine;
@@ -69,6 +70,11 @@ impl Tasks for ModelEngine {
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
         validate_resubmit(&batch)?;
         Ok(self.step(|state, now| batch.into_iter().map(|wish| state.resubmit(wish, now)).collect()))
+    }
+
+    async fn reschedule(&self, ids: &[TaskId], start: Start) -> Result<Vec<Rescheduled>> {
+        validate_reschedule(ids)?;
+        Ok(self.step(|state, now| ids.iter().map(|id| state.reschedule(id, start, now)).collect()))
     }
 
     async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {

@@ -9,15 +9,13 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
-    task::cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
+    task::{
+        cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
+        list::FilterRequest,
+    },
     value::{Asked, TaskIdDoc},
 };
-use jobbers_common::{
-    engine::{Cancelled, TaskFilter},
-    lifecycle::Status,
-    limits::MAX_BATCH,
-    name::TaskId,
-};
+use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
 
 use crate::{
     api::lists::listing,
@@ -71,20 +69,14 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
     responses((status = 200, description = "The result for them", body = CancelReport), CancelManyProblems)
 )]
 pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json<CancelRequest>) -> Result<Response> {
-    let refused = |detail: &str| Err(Problem::new(Code::InvalidRequest, detail));
-    let (ids, more) = match (request.ids, request.filter) {
-        (Some(ids), None) if request.limit.is_none() => (ids, false),
-        (Some(_), None) => return refused("limit goes with a filter; ids are cancelled all"),
-        (None, Some(filter)) => {
-            let (ids, more) = find(&app, filter.of_live_tasks()?, request.limit.unwrap_or(MAX_BATCH)).await?;
-            (ids.into_iter().map(Asked::from).collect(), more)
-        }
-        (Some(_), Some(_)) | (None, None) => return refused("say either ids or filter"),
-    };
-    if ids.len() > MAX_BATCH {
-        let detail = format!("a call cancels at most {MAX_BATCH} tasks, not {}", ids.len());
-        return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
-    }
+    let (ids, more) = listing::named(
+        &*app.engine,
+        (request.ids, request.filter),
+        request.limit,
+        FilterRequest::of_live_tasks,
+        |task| !task.cancel_requested,
+    )
+    .await?;
     let legal = Asked::all_legal(&ids);
     let answers = if legal.is_empty() { Vec::new() } else { app.engine.cancel(&legal).await? };
     let report = CancelReport::new(&ids, &answers, more);
@@ -93,12 +85,4 @@ pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json
         |task: &&CancelledView| matches!(task.outcome, CancelOutcome::Cancelled | CancelOutcome::Requested);
     let changed = report.tasks.iter().filter(is_changed).filter_map(|task| task.id.legal());
     Ok(Audited::counts(counts).with_ids(changed).answer(axum::Json(report)))
-}
-
-/// The tasks that match a filter, and whether there are more of them.
-async fn find(app: &App, filter: TaskFilter, limit: usize) -> Result<(Vec<TaskId>, bool)> {
-    let page = listing::fill(&*app.engine, filter, limit, None, |task| !task.cancel_requested)
-        .await
-        .map_err(|problem| problem.recode(Code::InvalidParameter, Code::InvalidRequest).at("/limit"))?;
-    Ok((page.tasks.into_iter().map(|task| task.id).collect(), page.next.is_some()))
 }

@@ -293,7 +293,8 @@ impl RequestReader<'_> {
     }
 }
 
-fn present() -> Timestamp {
+/// The present by this machine's clock.
+pub(super) fn present() -> Timestamp {
     Timestamp::from_micros(jiff::Timestamp::now().as_microsecond())
 }
 

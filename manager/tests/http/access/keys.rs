@@ -62,6 +62,25 @@ impl Server {
     }
 }
 
+#[tokio::test]
+async fn a_key_that_another_program_made_is_valid_at_once() {
+    let config = Config { config_refresh: Duration::from_secs(3_600), ..Config::default() };
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
+    let (first, _) = create(&*server.engine, Some(AccessRole::Admin), &[]).await;
+    server.by(&first, Method::GET, "/queues", None).await.expect(200);
+    let unknown = KeyText::generate();
+    for _ in 0..5 {
+        server.by(&unknown, Method::GET, "/queues", None).await.refused(401, "key_refused");
+    }
+    // A moment after a wrong key the store is asked again.
+    let (second, _) = create(&*server.engine, Some(AccessRole::Viewer), &[]).await;
+    until(PATIENCE, "the key is valid", async || {
+        (server.by(&second, Method::GET, "/queues", None).await.status == 200).then_some(())
+    })
+    .await;
+    server.stop().await;
+}
+
 /// The scopes of each operation, as the document has them; none for an open one.
 pub(crate) async fn operations(server: &Server) -> Vec<(Method, String, Vec<Scope>)> {
     let document = server.get("/openapi.json").await.expect(200);
@@ -308,7 +327,7 @@ async fn a_restricted_key_reaches_its_queues_and_tasks_and_nothing_else() {
 }
 
 /// Operations that a restricted key may use, besides open ones. Each is checked above.
-const RESTRICTABLE: [&str; 13] = [
+const RESTRICTABLE: [&str; 14] = [
     "GET /queues/{queue}",
     "GET /queues/{queue}/history",
     "GET /tasks",
@@ -321,6 +340,7 @@ const RESTRICTABLE: [&str; 13] = [
     "POST /queues/{queue}/resume",
     "POST /tasks",
     "POST /tasks/{id}/cancel",
+    "POST /tasks/{id}/reschedule",
     "POST /tasks/{id}/reveal",
 ];
 

@@ -26,7 +26,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 94] = [
+const OPERATIONS: [&str; 96] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -104,9 +104,11 @@ const OPERATIONS: [&str; 94] = [
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/delete",
+    "POST /tasks/reschedule",
     "POST /tasks/statuses",
     "POST /tasks/{id}/cancel",
     "POST /tasks/{id}/dependencies",
+    "POST /tasks/{id}/reschedule",
     "POST /tasks/{id}/resubmit",
     "POST /tasks/{id}/reveal",
     "POST /tasks/{id}/signal",
@@ -157,7 +159,8 @@ async fn what_is_described_is_served_and_nothing_else() {
             .replace("{role}", "none");
         for method in METHODS {
             // Paths that two operations share: a task called `cancel` is read there.
-            let is_shared = ["/tasks/cancel", "/tasks/delete", "/tasks/statuses"].contains(&path.as_str());
+            let is_shared =
+                ["/tasks/cancel", "/tasks/delete", "/tasks/reschedule", "/tasks/statuses"].contains(&path.as_str());
             if is_shared && method == Method::GET {
                 continue;
             }
@@ -366,6 +369,11 @@ async fn prepare(bench: &Bench, operation: &str) {
         bench.archived(1).await;
     } else if operation == "signal_task" {
         bench.post("/tasks", json!({"id": "order-7", "name": "echo", "signals": ["approved"]})).await.expect(201);
+    } else if operation.starts_with("reschedule") {
+        bench
+            .post("/tasks", json!({"id": "order-7", "name": "echo", "queue": "mail", "delay": "1h"}))
+            .await
+            .expect(201);
     } else {
         bench.post("/tasks", json!({"id": "order-7", "name": "echo"})).await.expect(201);
     }

@@ -90,6 +90,26 @@ pub(super) async fn a_task_is_cancelled_and_sent_again(site: Site) {
     assert!(html.contains("no such user") && html.contains("Attempt 1: fatal"), "{html}");
 }
 
+pub(super) async fn a_scheduled_task_gets_another_time(site: Site) {
+    site.post("/tasks", json!({"id": "a", "name": "echo", "delay": "1h"})).await.expect(201);
+    let page = "/ui/task?id=a";
+    assert!(site.page(page).await.contains("jobbers reschedule a"));
+    assert_eq!(site.send(site.form(page, &[("act", "run_later"), ("delay", "")])).await.status, 400);
+    for wrong in ["soon", "-1s", "900d", "<b>"] {
+        let refused = site.send(site.form(page, &[("act", "run_later"), ("delay", wrong)])).await;
+        assert_eq!((refused.status.as_u16(), refused.text.contains("<h1>")), (422, true), "{wrong}: {}", refused.text);
+    }
+    assert_eq!(site.status("a").await, "scheduled");
+    let next = site.act(page, &[("act", "run_later"), ("delay", "2h")]).await;
+    assert!(site.page(&next).await.contains("It starts at another time."));
+    assert_eq!(site.status("a").await, "scheduled");
+    site.act(page, &[("act", "run_now")]).await;
+    assert_eq!(site.status("a").await, "submitted");
+    // A second tab still has the button.
+    assert_eq!(site.send(site.form(page, &[("act", "run_now")])).await.status, 409);
+    assert!(!site.page(page).await.contains("Run it now"));
+}
+
 pub(super) async fn chosen_tasks_are_asked_about_first(site: Site) {
     for id in ["a", "b", "c"] {
         site.post("/tasks", json!({"id": id, "name": "echo"})).await.expect(201);

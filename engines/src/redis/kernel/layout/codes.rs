@@ -43,6 +43,7 @@ codes! {
     mark { needs_record "R" }
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
+    rescheduled { done "d" now "n" unknown "u" }
     deleted { done "d" running "r" unknown "u" }
     gone { deleted "d" cascade "c" waited "w" }
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }

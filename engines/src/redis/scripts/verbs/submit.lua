@@ -121,17 +121,7 @@ for g, group in ipairs(groups) do
   end
 end
 
--- In the year 2255: times are exact, and have 16 digits, up to here.
-local END_OF_TIME = 9e15
-
-local function due_of(start)
-  if start == '' then
-    return now
-  elseif byte(start) == @start.after.byte then
-    return min(now + sub(start, @start.rest.at), END_OF_TIME)
-  end
-  return min(math.max(tonumber(sub(start, @start.rest.at)), now), END_OF_TIME)
-end
+-- include due
 
 -- The beginning of the record of a task that is not simply ready since its submission.
 local function history_of(state, revision, ready_at)

@@ -136,14 +136,19 @@ fn encode_run(first: &(&NewTask, bool), tasks: &[(&NewTask, bool)], named: &Hash
     let mut head = Arguments::default();
     head.push(queue.as_str().as_bytes());
     head.push(&[b'0' + priority]);
-    match start {
-        Start::Now => head.push(b""),
-        Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
-        Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
-    }
+    head.push(start_argument(start).as_bytes());
     let letters = flags.into_iter().zip(*b"ludcsw");
     head.push(&letters.filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
     Ok(TaskRun { head, count: tasks.len(), tasks: written })
+}
+
+/// When tasks may start, as the scripts read it.
+pub(crate) fn start_argument(start: Start) -> String {
+    match start {
+        Start::Now => String::new(),
+        Start::After(delay) => format!("a{}", micros(delay)),
+        Start::At(at) => format!("t{}", at.as_micros()),
+    }
 }
 
 /// The action for ids that are taken.
