@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jobbers_common::{
     dependency::DependencyPolicy,
+    engine::TaskTimes,
     lifecycle::Status,
     limits::{MAX_WORKFLOW_ID_BYTES, MAX_WORKFLOW_NODES},
     name::{NodeName, QueueName, TaskId, TaskName, WorkflowId, WorkflowName},
@@ -281,6 +282,12 @@ pub struct NodeView {
     /// The status of its task; of one that was pruned, how it ended.
     #[schema(value_type = StatusDoc)]
     pub status: Status,
+    /// When its task was last claimed; absent if that is not known: it has not run yet, or was pruned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Rfc3339>,
+    /// When its task was over; absent if it is not, or was pruned and is not remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Rfc3339>,
     /// Whether it was aborted because it was not needed: what it was to handle did not fail.
     pub skipped: bool,
     /// Whether it ends by itself once it waits for nothing: no worker runs it.
@@ -311,14 +318,15 @@ impl EdgeView {
 }
 
 impl WorkflowGraphView {
-    /// A run with its graph and the statuses of its nodes.
-    pub fn new(run: &Run, workflow: &Workflow, statuses: &[Status]) -> Self {
+    /// A run with its graph, and the statuses and times of its nodes, in their order.
+    pub fn new(run: &Run, workflow: &Workflow, statuses: &[Status], times: &[TaskTimes]) -> Self {
         let skipped = workflow.skipped(&run.ends);
         let mut progress = BTreeMap::new();
         statuses.iter().for_each(|status| *progress.entry(*status).or_default() += 1);
         let name_of = |on: u32| workflow.nodes()[on as usize].name.clone();
         let node = |(place, status): (usize, &Status)| {
             let node = &workflow.nodes()[place];
+            let (started_at, finished_at) = times.get(place).map_or((None, None), |times| known_at(*status, times));
             let TaskTemplate { name, version, queue, is_spontaneous, metadata, .. } = &node.task;
             NodeView {
                 id: node.name.clone(),
@@ -329,6 +337,8 @@ impl WorkflowGraphView {
                 parameters: shown_of(&node.task),
                 sensitive: metadata.is_sensitive(),
                 status: *status,
+                started_at,
+                finished_at,
                 skipped: skipped[place],
                 spontaneous: *is_spontaneous,
                 depends_on: node
@@ -350,6 +360,16 @@ impl WorkflowGraphView {
         }
         self
     }
+}
+
+/// The times of a task that say something of it at a status that was read a moment before.
+fn known_at(status: Status, times: &TaskTimes) -> (Option<Rfc3339>, Option<Rfc3339>) {
+    // The task of an earlier attempt of the run, until another takes its place.
+    let is_of_this_attempt = status != Status::Waiting;
+    (
+        times.started_at.filter(|_| is_of_this_attempt).map(Rfc3339),
+        times.finished_at.filter(|_| status.is_finished()).map(Rfc3339),
+    )
 }
 
 /// A page of runs.

@@ -43,7 +43,8 @@ pub use self::{
     letters::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     parents::{Parent, Parents, ParentsRequest},
     reads::{
-        Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter, Trouble,
+        Health, ListRequest, Page, Probation, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter,
+        TaskTimes, Trouble,
     },
     schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, StoredSchedule},
     settings::{DeleteRole, Deleted, PutMode},

@@ -13,8 +13,8 @@ use super::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, action, button},
-        graph,
-        words::{Tone, figure, line, many, number, shell, state, status, task, to, when, when_if},
+        graph::{self, took},
+        words::{Tone, figure, line, many, number, shell, short, state, status, task, to, when, when_if},
     },
     session::ask::{Api, Form, Query},
 };
@@ -124,8 +124,8 @@ pub(super) async fn show(screen: Screen, Query(Params { id, did, n }): Query<Par
             @if let Some(reason) = reason { section.card { h2 { (title) } p { (line(reason)) } } }
         }
         (actions(run))
-        @if is_drawn { section.card #graph data-live { h2 { "Graph" } (graph::draw(&found.graph)) } }
-        section.card #nodes data-live { h2 { "Nodes" } (nodes(&found.graph)) }
+        @if is_drawn { section.card #graph data-live { h2 { "Graph" } (graph::draw(&found.graph, screen.now())) } }
+        section.card #nodes data-live { h2 { "Nodes" } (nodes(&screen, &found.graph)) }
         p.soft { code { "jobbers workflow show " (shell(&id)) } }
     };
     Ok(screen.page("Workflows", &id, &body))
@@ -139,6 +139,13 @@ fn figures(screen: &Screen, found: &WorkflowGraphView) -> Markup {
             @for (status, count) in &found.progress { (figure(status.as_str(), &html! { (number(*count as u64)) })) }
             (figure("Created", &when(run.created_at, now)))
             @if let Some(at) = run.finished_at { (figure("Over", &when(at, now))) }
+            (figure(
+                if run.finished_at.is_some() { "Took" } else { "Runs for" },
+                &html! {
+                    (short(run.finished_at.map_or(now, |at| at.0).since(run.started_at.0)))
+                    @if run.attempt > 1 { small { " this attempt" } }
+                },
+            ))
             @if run.attempt > 1 { (figure("Attempt", &html! { (run.attempt) })) }
         }
     }
@@ -165,7 +172,7 @@ fn actions(run: &WorkflowView) -> Markup {
 }
 
 /// Nodes as a table, those that ended badly first.
-fn nodes(graph: &[NodeView]) -> Markup {
+fn nodes(screen: &Screen, graph: &[NodeView]) -> Markup {
     let weight = |node: &&NodeView| match node.status {
         Status::Failed | Status::Stalled | Status::Dropped => 0,
         Status::Started => 1,
@@ -178,11 +185,12 @@ fn nodes(graph: &[NodeView]) -> Markup {
     shown.sort_by_key(weight);
     html! {
         table {
-            tr { th { "Node" } th { "Status" } th { "Runs" } th.wide { "Waits for" } th.wide { "Task" } }
+            tr { th { "Node" } th { "Status" } th.n { "Took" } th { "Runs" } th.wide { "Waits for" } th.wide { "Task" } }
             @for node in shown.iter().take(LISTED) {
                 tr {
                     td { (node.id) }
                     td { (status(node.status)) @if node.skipped { " not needed" } }
+                    td.n { (took(node, screen.now()).unwrap_or_default()) }
                     td { (node.name) }
                     td.wide.wrap {
                         @for edge in node.depends_on.iter().take(5) { (edge.id) " " }

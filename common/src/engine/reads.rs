@@ -93,6 +93,15 @@ pub struct Page {
     pub next: Option<String>,
 }
 
+/// When a task last started, and when it was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskTimes {
+    /// When its latest attempt was claimed.
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    pub finished_at: Option<Timestamp>,
+}
+
 /// The place of a ready task in its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePlace {

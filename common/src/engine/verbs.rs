@@ -34,7 +34,7 @@ pub mod types {
             Duty, DutyClaim, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, LoggedChanges, LoggedKey,
             Outbox, Page, Parents, ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule,
             QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Rescheduled, Resubmit, Resubmitted,
-            RunCounts, RunQuery, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
+            RunCounts, RunQuery, StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion, TaskTimes,
             dependencies::NewDependency,
         },
         history::{Grain, History},
@@ -70,6 +70,7 @@ macro_rules! engine_verbs {
                 get(id: &TaskId) -> Option<Task>;
                 tombstone(id: &TaskId) -> Option<Tombstone>;
                 statuses(ids: &[TaskId]) -> Vec<Option<Status>>;
+                times(ids: &[TaskId]) -> Vec<TaskTimes>;
                 parents(request: ParentsRequest) -> Parents;
                 list(request: ListRequest) -> Page;
                 place(id: &TaskId) -> Option<QueuePlace>;

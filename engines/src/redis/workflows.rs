@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{
-        DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun,
+        DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun, TaskTimes,
         reads::validate_limit,
         workflows::{decode_run, encode_run, validate_definition, validate_ids},
     },
@@ -17,7 +17,8 @@ use redis::{Cmd, Value};
 use super::{
     kernel::{
         keys,
-        layout::{REVISION_DIGITS, RUN},
+        layout::{REVISION_DIGITS, RUN, STAMP_BYTES},
+        record::some_stamp,
         reply::{array, bytes, digits, number, text},
         script,
         values::{status_of, time},
@@ -204,6 +205,23 @@ pub(super) async fn count(store: &Store) -> Result<RunCounts> {
         *count = number(found)?;
     }
     Ok(counts)
+}
+
+/// When tasks last started and when they were over.
+pub(super) async fn times(store: &Store, ids: &[TaskId]) -> Result<Vec<TaskTimes>> {
+    validate_ids(ids)?;
+    let add = |command: &mut Cmd| {
+        ids.iter().for_each(|id| {
+            command.arg(id.as_str());
+        });
+    };
+    let stamps = bytes(store.run(&store.bulk, &script::TIMES, add).await?)?;
+    let times = stamps.chunks_exact(2 * STAMP_BYTES).map(|both| {
+        let (started_at, finished_at) = both.split_at(STAMP_BYTES);
+        TaskTimes { started_at: some_stamp(started_at), finished_at: some_stamp(finished_at) }
+    });
+    let times: Vec<TaskTimes> = times.collect();
+    if times.len() == ids.len() { Ok(times) } else { Err(malformed("expected two stamps per task")) }
 }
 
 /// Where tasks stand.

@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{
-        DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun,
+        DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun, TaskTimes,
         workflows::{decode_run, encode_run, validate_definition},
     },
     lifecycle::Status,
@@ -183,4 +183,17 @@ pub(super) fn statuses(view: &View<'_>, ids: &[TaskId]) -> Result<Vec<Option<Sta
         found.optional().or_store()?.map(row::status).transpose()
     };
     ids.iter().map(&mut status).collect()
+}
+
+/// When tasks last started and when they were over.
+pub(super) fn times(view: &View<'_>, ids: &[TaskId]) -> Result<Vec<TaskTimes>> {
+    let mut statement = view.conn.prepare_cached(sql::TASK_TIMES).or_store()?;
+    let mut times = |id: &TaskId| {
+        let found = statement.query_row((id.as_str(), view.now.as_micros()), |row| {
+            let time = |name| row.get::<_, Option<i64>>(name).map(|at| at.map(Timestamp::from_micros));
+            Ok(TaskTimes { started_at: time("started_at")?, finished_at: time("completed_at")? })
+        });
+        found.optional().or_store().map(Option::unwrap_or_default)
+    };
+    ids.iter().map(&mut times).collect()
 }

@@ -421,6 +421,9 @@ impl Pair<'_> {
 
     /// Copies go to the archive; some, and some receipts, are forgotten.
     async fn drain_outbox(&mut self) {
+        let all: Vec<_> = (0..POOL).map(|n| id(&format!("t{n:02}"))).collect();
+        let (a, b) = (self.model.times(&all).await.unwrap(), self.f.engine.times(&all).await.unwrap());
+        assert_eq!(a, b, "times, {}", self.at);
         let a = self.model.dead_letters(0, 1_000).await.unwrap().copies;
         let b = self.f.engine.dead_letters(0, 1_000).await.unwrap().copies;
         self.archive.retain(|(dead, _)| a.iter().all(|fresh| fresh.key() != dead.key()));

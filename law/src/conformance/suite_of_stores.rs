@@ -221,6 +221,7 @@ macro_rules! conformance_of_stores {
             a_deleted_run_is_gone_with_its_definition
             a_run_past_its_bounds_is_refused
             the_statuses_of_many_tasks_are_answered_in_their_order
+            the_times_of_many_tasks_are_answered_in_their_order
             a_run_is_due_when_a_task_of_it_is_sent_again_or_replaced
         );
         $crate::conformance_group!($open $attributes, backup:

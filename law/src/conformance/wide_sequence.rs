@@ -51,6 +51,10 @@ pub async fn run(f: &Fixture, seed: u64) {
         for ((id, a), b) in ids.iter().zip(a).zip(b) {
             assert_eq!(a, b, "{id}, seed {seed:#x}");
         }
+        let (a, b) = (pair.model.times(ids).await.unwrap(), f.engine.times(ids).await.unwrap());
+        for ((id, a), b) in ids.iter().zip(a).zip(b) {
+            assert_eq!(a, b, "times of {id}, seed {seed:#x}");
+        }
     }
     assert_sound(f, 500, false).await;
 }

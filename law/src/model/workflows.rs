@@ -1,7 +1,7 @@
 //! Runs of workflows: compare-and-set on a revision.
 
 use jobbers_common::{
-    engine::{DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun},
+    engine::{DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun, TaskTimes},
     lifecycle::Status,
     limits::MAX_RUNS,
     name::{TaskId, WorkflowId},
@@ -9,7 +9,7 @@ use jobbers_common::{
     workflow::{Run, RunState, run_of},
 };
 
-use super::state::State;
+use super::state::{State, Stored};
 
 impl State {
     pub(super) fn put_workflow(&mut self, run: Run, put: PutRun) -> Result<u64> {
@@ -99,5 +99,13 @@ impl State {
             None => self.tombstone(id, now).map(|tombstone| tombstone.status),
         };
         ids.iter().map(status).collect()
+    }
+
+    pub(super) fn times(&self, ids: &[TaskId], now: Timestamp) -> Vec<TaskTimes> {
+        let times = |id: &TaskId| match self.tasks.get(id) {
+            Some(Stored { task, .. }) => TaskTimes { started_at: task.started_at, finished_at: task.completed_at },
+            None => TaskTimes { started_at: None, finished_at: self.tombstone(id, now).map(|left| left.finished_at) },
+        };
+        ids.iter().map(times).collect()
     }
 }

@@ -17,7 +17,7 @@ use jobbers_api::{
     },
 };
 use jobbers_common::{
-    engine::{Error, PutRun, RunQuery, StoredRun, reads::validate_limit, workflows::encode_workflow},
+    engine::{Error, PutRun, RunQuery, StoredRun, TaskTimes, reads::validate_limit, workflows::encode_workflow},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{TaskId, TaskName, WorkflowId},
@@ -221,7 +221,8 @@ pub(crate) async fn list(
 
 /// One workflow with its graph
 ///
-/// The statuses of its nodes are read from its tasks; a task that was pruned keeps the status it ended with.
+/// The statuses of its nodes are read from its tasks; a task that was pruned keeps the status it ended with. `started_at` and
+/// `finished_at` of a node are those of its task, as far as they are known.
 #[utoipa::path(
     get, path = "/workflows/{workflow}", tag = "workflows", operation_id = "get_workflow",
     security(("key" = ["workflows:read"])),
@@ -238,6 +239,7 @@ pub(crate) async fn get(
     let (stored, statuses) = statuses(&app, stored, &workflow).await?;
     let known = app.known.current_or_first().await;
     let is_sensitive = |name: &TaskName, version| known.as_ref().is_some_and(|known| known.is_sensitive(name, version));
+    let times = if format == Format::Json { times(&app, &stored.run, &workflow).await? } else { Vec::new() };
     let write = || match format {
         Format::Mermaid => {
             let content_type = [(header::CONTENT_TYPE, "text/vnd.mermaid; charset=utf-8")];
@@ -245,7 +247,7 @@ pub(crate) async fn get(
                 .into_response()
         }
         Format::Json => {
-            let view = WorkflowGraphView::new(&stored.run, &workflow, &statuses);
+            let view = WorkflowGraphView::new(&stored.run, &workflow, &statuses, &times);
             axum::Json(view.hiding_where(is_sensitive)).into_response()
         }
     };
@@ -269,6 +271,16 @@ async fn statuses(app: &App, stored: StoredRun, workflow: &Workflow) -> Result<(
         (0..workflow.len()).map(|place| stored.run.ends.get(place).unwrap_or(Status::Waiting)).collect();
     live.into_iter().for_each(|(place, status)| statuses[place] = status);
     Ok((stored, statuses))
+}
+
+/// When the tasks of all nodes started and ended.
+async fn times(app: &App, run: &Run, workflow: &Workflow) -> Result<Vec<TaskTimes>> {
+    let ids: Vec<TaskId> = workflow.nodes().iter().map(|node| node_task_id(&run.id, &node.name)).collect();
+    let mut times = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(MAX_BATCH) {
+        times.extend(app.engine.times(ids).await?);
+    }
+    Ok(times)
 }
 
 /// Cancel a workflow

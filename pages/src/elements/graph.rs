@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use jobbers_api::workflow::NodeView;
-use jobbers_common::{dependency::DependencyPolicy, lifecycle::Status};
+use jobbers_common::{dependency::DependencyPolicy, lifecycle::Status, time::Timestamp};
 use maud::{Markup, html};
 
-use super::words::to;
+use super::words::{short, to};
 
 /// The width of a box, in pixels.
 const WIDTH: usize = 188;
@@ -23,6 +23,8 @@ const DOWN: usize = 14;
 const EDGE: usize = 8;
 /// Most letters of a name in a box.
 const LETTERS: usize = 22;
+/// Letters of the line below it: the status, how long it took, and as much of the name of the task as fits.
+const SUB_LETTERS: usize = 23;
 
 /// Where a node is, in columns and in boxes of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +77,7 @@ fn cells(nodes: &[NodeView]) -> Vec<GridCell> {
 }
 
 /// The graph as a picture, whose boxes lead to the nodes' tasks.
-pub(crate) fn draw(nodes: &[NodeView]) -> Markup {
+pub(crate) fn draw(nodes: &[NodeView], now: Timestamp) -> Markup {
     let cells = cells(nodes);
     let at: HashMap<&str, GridCell> = nodes.iter().zip(&cells).map(|(node, cell)| (node.id.as_str(), *cell)).collect();
     let columns = cells.iter().map(|cell| cell.column + 1).max().unwrap_or(0);
@@ -91,7 +93,7 @@ pub(crate) fn draw(nodes: &[NodeView]) -> Markup {
                         }
                     }
                 }
-                @for (node, cell) in nodes.iter().zip(&cells) { (drawn(node, *cell)) }
+                @for (node, cell) in nodes.iter().zip(&cells) { (drawn(node, *cell, now)) }
             }
         }
     }
@@ -105,21 +107,37 @@ fn arrow(from: GridCell, to: GridCell) -> String {
     format!("M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}m-6 -4l6 4l-6 4", x1 + bend, x2.saturating_sub(bend))
 }
 
-fn drawn(node: &NodeView, cell: GridCell) -> Markup {
+/// How long the latest attempt of a node's task took, or has run by now.
+pub(crate) fn took(node: &NodeView, now: Timestamp) -> Option<String> {
+    let started_at = node.started_at?.0;
+    match node.finished_at {
+        Some(at) => Some(short(at.0.since(started_at))),
+        None => (node.status == Status::Started).then(|| short(now.since(started_at))),
+    }
+}
+
+fn drawn(node: &NodeView, cell: GridCell, now: Timestamp) -> Markup {
     let cut = |text: &str| match text.char_indices().nth(LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     };
     let (x, y) = (cell.left(), cell.top());
     let word = if node.skipped { "not needed" } else { node.status.as_str() };
+    let stands = match took(node, now) {
+        Some(took) if node.finished_at.is_none() => format!("{word} {took} ago"),
+        Some(took) => format!("{word} in {took}"),
+        None => word.to_owned(),
+    };
+    let room = SUB_LETTERS.saturating_sub(stands.chars().count());
     html! {
         a href=(to("task", &[("id", node.task.as_str())])) {
             g class=(tone(node)) {
-                title { (node.id) ": " (node.name) ", " (word) }
+                title { (node.id) ": " (node.name) ", " (stands) }
                 rect x=(x) y=(y) width=(WIDTH) height=(HEIGHT) rx="5" {}
                 text x=(x + 9) y=(y + 17) { (cut(node.id.as_str())) }
                 text.sub x=(x + 9) y=(y + 33) {
-                    (word) " · " (cut(node.name.as_str()).chars().take(12).collect::<String>())
+                    (stands)
+                    @if room > 3 { " · " (node.name.as_str().chars().take(room).collect::<String>()) }
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::{
     dependency::signal::Signalled,
     engine::{
         Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, dependencies::NewDependency,
+        Submit, Submitted, TaskDeletion, TaskTimes, dependencies::NewDependency,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
@@ -71,6 +71,13 @@ pub trait Tasks: Send + Sync {
     /// # Errors
     /// [`Error::Invalid`](crate::engine::Error::Invalid) past a bound.
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>>;
+
+    /// When each of some tasks last started and when it was over, in the order given. Of a task that was pruned and is
+    /// remembered only the end is known; of one that is neither stored nor remembered, nothing.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::engine::Error::Invalid) past a bound.
+    async fn times(&self, ids: &[TaskId]) -> Result<Vec<TaskTimes>>;
 
     /// Predecessors of a task, and their results ([`parents`](crate::engine::parents)). A task holds the results of its predecessors from its
     /// submission until it is over.

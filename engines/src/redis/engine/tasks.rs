@@ -7,7 +7,7 @@ use jobbers_common::{
     dependency::signal::Signalled,
     engine::{
         Cancelled, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted, Result,
-        Submit, Submitted, TaskDeletion, Tasks, dependencies::NewDependency,
+        Submit, Submitted, TaskDeletion, TaskTimes, Tasks, dependencies::NewDependency,
     },
     lifecycle::Status,
     name::{SignalName, TaskId},
@@ -46,6 +46,10 @@ impl Tasks for RedisEngine {
 
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
         workflows::statuses(&self.store, ids).await
+    }
+
+    async fn times(&self, ids: &[TaskId]) -> Result<Vec<TaskTimes>> {
+        workflows::times(&self.store, ids).await
     }
 
     async fn parents(&self, request: ParentsRequest) -> Result<Parents> {

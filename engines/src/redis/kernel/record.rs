@@ -199,7 +199,7 @@ pub(crate) fn stamp(bytes: &[u8]) -> Timestamp {
 }
 
 /// The same, where zeros mean none.
-fn some_stamp(bytes: &[u8]) -> Option<Timestamp> {
+pub(crate) fn some_stamp(bytes: &[u8]) -> Option<Timestamp> {
     Some(stamp(bytes)).filter(|at| at.as_micros() != 0)
 }
 

@@ -256,6 +256,7 @@ scripts! {
     SIGNAL = "../scripts/follow/signal.lua";
     STATS = "../scripts/read/stats.lua";
     STATUSES = "../scripts/read/statuses.lua";
+    TIMES = "../scripts/read/times.lua";
     SUBMIT = "../scripts/verbs/submit.lua";
     TRIM = "../scripts/verbs/trim.lua";
     TOMBSTONE = "../scripts/follow/tombstone.lua";

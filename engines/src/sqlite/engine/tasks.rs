@@ -7,7 +7,7 @@ use jobbers_common::{
     dependency::signal::{Signalled, validate_keep},
     engine::{
         Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted,
-        Result, Submit, Submitted, TaskDeletion, Tasks,
+        Result, Submit, Submitted, TaskDeletion, TaskTimes, Tasks,
         dependencies::{NewDependency, validate_new},
         letters::validate_resubmit,
         upkeep::validate_task_deletion,
@@ -75,6 +75,12 @@ impl Tasks for SqliteEngine {
         validate_ids(ids)?;
         let ids = ids.to_vec();
         self.read(move |view| workflows::statuses(view, &ids)).await
+    }
+
+    async fn times(&self, ids: &[TaskId]) -> Result<Vec<TaskTimes>> {
+        validate_ids(ids)?;
+        let ids = ids.to_vec();
+        self.read(move |view| workflows::times(view, &ids)).await
     }
 
     async fn parents(&self, request: ParentsRequest) -> Result<Parents> {

@@ -19,6 +19,14 @@ SELECT status FROM tombstone
 WHERE id = ?1 AND forget_at > ?2 AND NOT EXISTS (SELECT 1 FROM task WHERE task.id = ?1)
 LIMIT 1
 
+-- task_times: when a task last started and when it was over; of one that was pruned and is remembered only its end.
+-- ?1 id  ?2 now
+SELECT started_at, completed_at FROM task WHERE id = ?1
+UNION ALL
+SELECT NULL, finished_at FROM tombstone
+WHERE id = ?1 AND forget_at > ?2 AND NOT EXISTS (SELECT 1 FROM task WHERE task.id = ?1)
+LIMIT 1
+
 -- delete_tombstone: forgets the id of a task.
 -- ?1 id
 DELETE FROM tombstone WHERE id = ?1

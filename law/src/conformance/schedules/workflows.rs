@@ -4,7 +4,7 @@ use jobbers_common::{
     dependency::DependencyPolicy,
     engine::{
         Error, OnConflict, PruneRequest, PruneScope, PutMode, PutRun, Resubmit, Resubmitted, RunQuery, StoredRun,
-        TaskFilter, workflows::encode_workflow,
+        TaskFilter, TaskTimes, workflows::encode_workflow,
     },
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
@@ -16,7 +16,7 @@ use jobbers_common::{
     workflow::{NewNode, Run, RunState, Workflow},
 };
 
-use crate::conformance::{DONE, Fixture, audit::assert_sound, id, queue, seconds, task};
+use crate::conformance::{DONE, Fixture, audit::assert_sound, id, queue, retry, seconds, task};
 
 /// Two tasks, one after the other.
 pub(super) fn graph() -> Workflow {
@@ -178,6 +178,7 @@ pub async fn a_run_past_its_bounds_is_refused(f: Fixture) {
     }
     let many = vec![id("t"); MAX_BATCH + 1];
     assert!(matches!(f.engine.statuses(&many).await, Err(Error::Invalid(_))));
+    assert!(matches!(f.engine.times(&many).await, Err(Error::Invalid(_))));
 }
 
 /// The revision of a run, and whether it is due.
@@ -266,4 +267,45 @@ pub async fn the_statuses_of_many_tasks_are_answered_in_their_order(f: Fixture) 
         Some(Status::Submitted),
     ];
     assert_eq!(f.engine.statuses(&asked).await.unwrap(), expected);
+}
+
+pub async fn the_times_of_many_tasks_are_answered_in_their_order(f: Fixture) {
+    assert_eq!(f.engine.times(&[]).await.unwrap(), []);
+    let mut chosen = task("pruned");
+    chosen.id_is_chosen = true;
+    f.submit(vec![chosen, task("forgotten"), task("done")]).await;
+    let mut done = Vec::new();
+    for _ in 0..3 {
+        let claimed = f.claim_one().await;
+        f.clock.advance(seconds(2));
+        f.settle(&claimed, DONE).await;
+        done.push((claimed.started_at, f.engine.get(&claimed.id).await.unwrap().unwrap().completed_at));
+    }
+    f.submit(vec![task("again")]).await;
+    let failed = f.claim_one().await;
+    f.clock.advance(seconds(1));
+    f.settle(&failed, retry(seconds(60))).await;
+    f.submit(vec![task("runs")]).await;
+    let retention = Retention { count: 1, ..Retention::default() };
+    let config = QueueConfig { retention, ..QueueConfig::new(queue("default")) };
+    f.engine.put_queue(config, PutMode::Upsert).await.unwrap();
+    let request = PruneRequest { scope: PruneScope::Retention, limit: 10, dry_run: false, cursor: None };
+    assert_eq!(f.engine.prune(request).await.unwrap().removed, 2);
+    let runs = f.claim_one().await;
+    assert_eq!(runs.id, id("runs"));
+    f.submit(vec![task("waits")]).await;
+    let asked = ["waits", "nobody", "pruned", "forgotten", "again", "runs", "done", "waits"].map(id);
+    let times = |started_at, finished_at| TaskTimes { started_at, finished_at };
+    let expected = [
+        times(None, None),
+        times(None, None),
+        times(None, done[0].1),
+        times(None, None),
+        times(Some(failed.started_at), None),
+        times(Some(runs.started_at), None),
+        times(Some(done[2].0), done[2].1),
+        times(None, None),
+    ];
+    assert_eq!(f.engine.times(&asked).await.unwrap(), expected);
+    assert!(done[2].1 > Some(done[2].0), "it took two seconds: {done:?}");
 }

@@ -7,7 +7,7 @@ use jobbers_common::{
     dependency::signal::{Signalled, validate_keep},
     engine::{
         Cancelled, Error, ListRequest, Page, Parents, ParentsRequest, QueuePlace, Rescheduled, Resubmit, Resubmitted,
-        Result, Submit, Submitted, TaskDeletion, Tasks,
+        Result, Submit, Submitted, TaskDeletion, TaskTimes, Tasks,
         dependencies::{NewDependency, validate_new},
         letters::validate_resubmit,
         upkeep::validate_task_deletion,
@@ -44,6 +44,11 @@ impl Tasks for ModelEngine {
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
         validate_ids(ids)?;
         Ok(self.step(|state, now| state.statuses(ids, now)))
+    }
+
+    async fn times(&self, ids: &[TaskId]) -> Result<Vec<TaskTimes>> {
+        validate_ids(ids)?;
+        Ok(self.step(|state, now| state.times(ids, now)))
     }
 
     async fn parents(&self, request: ParentsRequest) -> Result<Parents> {

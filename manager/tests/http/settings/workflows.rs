@@ -66,6 +66,7 @@ async fn a_workflow_runs_in_the_order_of_its_graph_and_is_over_with_its_last_nod
     assert_eq!(graph["progress"], json!({"submitted": 1, "waiting": 4}));
     assert_eq!(graph["graph"][3]["depends_on"][1], json!({"id": "c", "policy": "abort_successors"}));
     assert_eq!(graph["graph"][0]["parameters"].to_string(), r#"{"n":1.0}"#, "as it was given");
+    assert!(graph["graph"].as_array().unwrap().iter().all(|node| node.get("started_at").is_none()), "{graph}");
 
     let ran = work(&server, |_| DONE).await;
     assert_eq!((ran[0].as_str(), ran[3].as_str(), ran.len()), ("w/a", "w/d", 4));
@@ -73,6 +74,18 @@ async fn a_workflow_runs_in_the_order_of_its_graph_and_is_over_with_its_last_nod
     assert_eq!((&over["state"], &over["over"]), (&json!("completed"), &json!(5)));
     assert_eq!(over["progress"], json!({"aborted": 1, "completed": 4}));
     assert_eq!(over["graph"][4]["skipped"], true, "nothing failed");
+    for id in ["a", "b", "c", "d", "alarm"] {
+        let task = server.get(&format!("/tasks/w%2F{id}")).await.expect(200);
+        let node = over["graph"].as_array().unwrap().iter().find(|node| node["id"] == id).unwrap();
+        for time in ["started_at", "finished_at"] {
+            assert_eq!(node.get(time), task.get(time), "{time} of {id}: {node}");
+        }
+        assert_eq!(
+            (node.get("started_at").is_some(), node["finished_at"].is_string()),
+            (id != "alarm", true),
+            "{node}"
+        );
+    }
     server.post("/workflows/w/cancel", json!({})).await.refused(409, "workflow_over");
     server.post("/workflows/w/retry", json!({})).await.refused(409, "workflow_not_over");
     assert_eq!(server.delete("/workflows/w").await.status, 204);

@@ -8,6 +8,8 @@ use std::{
 use jobbers_api::workflow::{EdgeView, NodeView, WorkflowGraphView};
 use jobbers_common::{dependency::DependencyPolicy, lifecycle::Status};
 
+use crate::terminal::when::{age, between, span};
+
 /// Nodes of a layer that get a line each; of the others the statuses are counted.
 const LINES_A_LAYER: usize = 12;
 /// Characters of a line.
@@ -19,7 +21,12 @@ pub(super) fn draw(WorkflowGraphView { run, progress, graph }: &WorkflowGraphVie
     if let Some(name) = &run.name {
         write!(text, " ({name})").ok();
     }
-    writeln!(text, ": {}, {} of {} nodes are over", run.state, run.over, run.nodes).ok();
+    write!(text, ": {}, {} of {} nodes are over", run.state, run.over, run.nodes).ok();
+    match run.finished_at {
+        Some(at) => writeln!(text, ", took {}", span(between(run.started_at, at))),
+        None => writeln!(text, ", for {}", age(run.started_at)),
+    }
+    .ok();
     let counts: Vec<String> = progress.iter().map(|(status, nodes)| format!("{nodes} {status}")).collect();
     writeln!(text, "{}", counts.join(", ")).ok();
     let reason = [("refused for now", &run.refusal), ("refused", &run.failure)];
@@ -66,6 +73,11 @@ fn line(node: &NodeView, width: usize) -> String {
     };
     let status = if node.skipped { "skipped" } else { node.status.as_str() };
     let mut line = format!("  {mark} {:width$}  {status:9}", node.id.as_str());
+    match (node.started_at, node.finished_at) {
+        (Some(from), Some(to)) => write!(line, "  took {}", span(between(from, to))).ok(),
+        (Some(from), None) if node.status == Status::Started => write!(line, "  for {}", age(from)).ok(),
+        _ => None,
+    };
     let after = |edge: &EdgeView| match edge.policy {
         DependencyPolicy::RunOnError => format!("a failure of {}", edge.id),
         DependencyPolicy::RunWithFailures => format!("any end of {}", edge.id),
@@ -100,7 +112,7 @@ mod tests {
     fn a_graph_is_drawn_in_layers_within_80_columns() {
         let wide = (0..14).map(|n| format!(r#"{{"id": "m{n}", "status": "waiting", "skipped": false, "task": "w/m{n}", "name": "t", "version": 1, "parameters": {{}}, "depends_on": [{{"id": "a", "policy": "abort_successors"}}]}}"#));
         let all: Vec<String> = (0..14).map(|n| format!(r#"{{"id": "m{n}", "policy": "run_with_failures"}}"#)).collect();
-        let nodes: Vec<String> = [r#"{"id": "a", "status": "completed", "skipped": false, "task": "w/a", "name": "t", "version": 1, "parameters": {}}"#.to_owned()]
+        let nodes: Vec<String> = [r#"{"id": "a", "status": "completed", "started_at": "2026-11-23T01:00:00Z", "finished_at": "2026-11-23T01:02:05Z", "skipped": false, "task": "w/a", "name": "t", "version": 1, "parameters": {}}"#.to_owned()]
             .into_iter()
             .chain(wide)
             .chain([format!(
@@ -116,8 +128,8 @@ mod tests {
         .unwrap();
         let drawn = draw(&graph);
         let lines: Vec<&str> = drawn.lines().collect();
-        assert_eq!(lines[0], "workflow w (nightly): running, 1 of 16 nodes are over");
-        assert_eq!(lines[3], "  ✓ a  completed");
+        assert!(lines[0].starts_with("workflow w (nightly): running, 1 of 16 nodes are over, for "), "{drawn}");
+        assert_eq!(lines[3], "  ✓ a  completed  took 2m 5s");
         assert_eq!(lines[4], "  │");
         assert_eq!(lines[5], "  · m0   waiting    after a");
         assert_eq!(lines[17], "  … 2 more: 2 waiting");
