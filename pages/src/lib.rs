@@ -67,6 +67,7 @@ pub fn routes(api: Router) -> Router {
         .route("/ui/kind", get(kinds::show))
         .route("/ui/schedules", get(schedules::list))
         .route("/ui/schedule", get(schedules::show).post(schedules::change))
+        .route("/ui/new-schedule", get(schedules::create::show).post(schedules::create::create))
         .route("/ui/workflows", get(workflows::list))
         .route("/ui/workflow", get(workflows::show).post(workflows::change))
         .route("/ui/submit", get(tasks::submit::show).post(tasks::submit::submit))

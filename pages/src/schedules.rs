@@ -1,8 +1,9 @@
-//! Schedules: when each fires next, how its last runs ended; pause, resume, run now, edit.
+//! Schedules: when each fires next, how its last runs ended; create, pause, resume, run now, edit, delete.
 
+pub(super) mod create;
 mod edit;
 
-use axum::http::Method;
+use axum::http::{HeaderValue, Method};
 use jobbers_api::{
     schedule::view::{NextSlotsView, RunView, ScheduleListView, ScheduleView, StartedView},
     task::view::TaskView,
@@ -12,7 +13,7 @@ use jobbers_api::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use self::edit::Edited;
+use self::{create::slot_table, edit::Edited};
 use super::{
     elements::{
         done::{Did, back},
@@ -31,15 +32,19 @@ const AHEAD: usize = 10;
 #[derive(Debug, Deserialize)]
 pub(super) struct ListParams {
     cursor: Option<String>,
+    did: Option<Did>,
+    /// The schedule that was deleted.
+    name: Option<String>,
 }
 
 /// `GET /ui/schedules`.
-pub(super) async fn list(screen: Screen, Query(ListParams { cursor }): Query<ListParams>) -> Answered {
+pub(super) async fn list(screen: Screen, Query(ListParams { cursor, did, name }): Query<ListParams>) -> Answered {
     let limit = ROWS.to_string();
     let mut query = vec![("limit", limit.as_str())];
     query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
     let page: ScheduleListView = screen.api.get(&to("/schedules", &query)).await?;
     let body = html! {
+        @if let Some(did) = did { (did.note(&line(name.as_deref().unwrap_or_default()), None)) }
         h1 { "Schedules" }
         section.card #schedules data-live { (table(&screen, &page.schedules)) }
         nav.pages aria-label="Parts of the list" {
@@ -48,7 +53,9 @@ pub(super) async fn list(screen: Screen, Query(ListParams { cursor }): Query<Lis
                 a.button rel="next" href=(to("schedules", &[("cursor", next)])) { "Next page" }
             }
         }
-        p.soft { "A schedule is made by " code { "jobbers schedules put NAME --cron '0 3 * * *' TASK" } "." }
+        p { a.button href="new-schedule" { "Create a schedule" } " "
+            span.soft { code { "jobbers schedules put NAME --cron '0 3 * * *' TASK" } }
+        }
     };
     Ok(screen.page("Schedules", "Schedules", &body))
 }
@@ -125,7 +132,7 @@ pub(super) struct Params {
 
 /// `GET /ui/schedule?name=`.
 pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<Params>) -> Answered {
-    let one: ScheduleView = screen.api.get(&path(["schedules", &name])).await?;
+    let (one, tag) = screen.api.get_tagged::<ScheduleView>(&path(["schedules", &name])).await?;
     let next: Result<NextSlotsView, ApiRefusal> =
         screen.api.get(&format!("{}/next?count={AHEAD}", path(["schedules", &name]))).await;
     let mut runs = Vec::new();
@@ -142,7 +149,7 @@ pub(super) async fn show(screen: Screen, Query(Params { name, did, n }): Query<P
                 p { (line(&refusal.reason)) " " (when(refusal.at, screen.now())) }
             }
         }
-        (actions(&one))
+        (actions(&one, tag.as_ref()))
         div.two {
             section.card #next data-live { h2 { "Next" } (slots(&screen, &next)) }
             section.card #last data-live {
@@ -196,21 +203,27 @@ fn slots(screen: &Screen, next: &Result<NextSlotsView, ApiRefusal>) -> Markup {
     };
     html! {
         @if let Some(note) = &next.note { p.soft { (note) } }
-        table { @for slot in &next.slots { tr { td { (slot.to_string()) } td { (when(*slot, screen.now())) } } } }
+        (slot_table(&next.slots, screen.now()))
     }
 }
 
-fn actions(one: &ScheduleView) -> Markup {
+fn actions(one: &ScheduleView, tag: Option<&HeaderValue>) -> Markup {
     let command = |verb: &str| html! { " " code { "jobbers schedules " (verb) " " (shell(one.name.as_str())) } };
     let run = html! { "It starts " (target(one)) " once, now. Its slots stay as they are." (command("run")) };
     let pause = html! { "It fires no slot until it is resumed. What it started goes on." (command("pause")) };
     let resume = html! { "It fires again, at its first slot from now on." (command("resume")) };
+    let delete = html! {
+        "It fires no more, and its counts are gone. The tasks and workflows that it started stay." (command("delete"))
+    };
+    // A form changes the settings that it showed, or nothing.
+    let tag = html! { input type="hidden" name="tag" value=[tag.and_then(|tag| tag.to_str().ok())]; };
     html! {
         div.actions {
             (action("Run now", &run, &button("run", "Run it", false)))
             @if one.paused { (action("Resume", &resume, &button("resume", "Resume", false))) }
             @else { (action("Pause", &pause, &button("pause", "Pause", false))) }
-            (edit::form(one))
+            (edit::form(one, &tag))
+            (action("Delete", &delete, &html! { (tag) (button("delete", "Delete it", true)) }))
         }
     }
 }
@@ -222,6 +235,7 @@ pub(super) enum Change {
     Pause,
     Resume,
     Edit(Edited),
+    Delete { tag: Option<String> },
 }
 
 /// `POST /ui/schedule?name=`.
@@ -238,6 +252,10 @@ pub(super) async fn change(
             api.call::<ScheduleView>(Method::POST, &verb("resume")).await.map(|_| Did::ScheduleResumed)?
         }
         Change::Edit(edited) => edit::edit(&api, &name, edited).await.map(|()| Did::ScheduleEdited)?,
+        Change::Delete { tag } => {
+            api.delete(&path(["schedules", &name]), edit::tag_of(tag.as_deref())).await?;
+            return Ok(back("schedules", Some(("name", &name)), Did::ScheduleDeleted, None));
+        }
     };
     Ok(back("schedule", Some(("name", &name)), did, None))
 }

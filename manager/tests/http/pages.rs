@@ -31,6 +31,7 @@ mod kinds;
 mod large;
 mod links;
 pub(crate) mod live;
+mod schedules;
 mod texts;
 mod trouble;
 
@@ -304,6 +305,9 @@ on_both_engines! {
     actions workers_are_drained_and_let_claim_again
     actions what_a_worker_runs_longest_is_shown
     actions a_schedule_is_run_paused_and_resumed
+    schedules a_schedule_is_created_by_a_form_and_deleted
+    schedules what_is_refused_of_a_schedule_comes_back_as_it_was_typed
+    schedules two_tabs_do_not_overwrite_each_other
     actions a_workflow_is_cancelled_and_retried
     actions a_task_is_submitted_by_a_form
     actions a_task_is_edited_and_sent_again

@@ -34,6 +34,8 @@ pub(crate) enum Did {
     ScheduleResumed,
     ScheduleRun,
     ScheduleEdited,
+    ScheduleCreated,
+    ScheduleDeleted,
     Signalled,
     Submitted,
     RunCancelled,
@@ -90,13 +92,15 @@ impl Did {
             Self::OperationCancelled => {
                 ("It is stopped. What it had not sent stays dead.".to_owned(), named("jobbers dlq cancel"))
             }
-            Self::SchedulePaused => (format!("Schedule {name} is paused."), named("jobbers schedules pause")),
-            Self::ScheduleResumed => (
-                format!("Schedule {name} fires again, at its first slot from now on."),
-                named("jobbers schedules resume"),
-            ),
-            Self::ScheduleRun => (format!("Schedule {name} was run."), named("jobbers schedules run")),
-            Self::ScheduleEdited => (format!("Schedule {name} is changed."), named("jobbers schedules put")),
+            Self::SchedulePaused
+            | Self::ScheduleResumed
+            | Self::ScheduleRun
+            | Self::ScheduleEdited
+            | Self::ScheduleCreated
+            | Self::ScheduleDeleted => {
+                let (done, verb) = self.of_schedule();
+                (format!("Schedule {name} {done}."), named(&format!("jobbers schedules {verb}")))
+            }
             Self::Signalled => ("The signal is sent.".to_owned(), None),
             Self::Submitted => ("It is submitted.".to_owned(), named("jobbers status")),
             Self::RunCancelled => {
@@ -118,6 +122,18 @@ impl Did {
             Self::RunRetried => {
                 (format!("What did not complete of workflow {name} runs again."), named("jobbers workflow retry"))
             }
+        }
+    }
+
+    /// What was done with a schedule, and the command's verb.
+    const fn of_schedule(self) -> (&'static str, &'static str) {
+        match self {
+            Self::SchedulePaused => ("is paused", "pause"),
+            Self::ScheduleResumed => ("fires again, at its first slot from now on", "resume"),
+            Self::ScheduleRun => ("was run", "run"),
+            Self::ScheduleCreated => ("is created", "put"),
+            Self::ScheduleDeleted => ("is deleted; what it started stays", "delete"),
+            _ => ("is changed", "put"),
         }
     }
 

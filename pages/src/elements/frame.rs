@@ -196,6 +196,16 @@ pub(crate) fn post_form(class: Option<&str>, content: &Markup) -> Markup {
     html! { form class=[class] method="post" { (token::field()) (content) } }
 }
 
+/// Why a form did nothing, above the form as it was typed. `done` is what it would have done.
+pub(crate) fn refused_form(done: &str, refusal: &ApiRefusal) -> Markup {
+    html! {
+        p.exposed #refusal role="alert" {
+            "Nothing was " (done) ": " (text(&refusal.problem.detail)) ". What you typed is below. ("
+            a href=(format!("..{}", refusal.problem.kind)) { code { (refusal.problem.code.to_string()) } } ")"
+        }
+    }
+}
+
 /// What an action asks for before it is done: a summary that opens to what it will do, and the button.
 pub(crate) fn action(label: &str, explanation: &Markup, form: &Markup) -> Markup {
     html! {

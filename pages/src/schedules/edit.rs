@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use axum::http::HeaderValue;
 use jobbers_api::{
     problem::{Code, Problem},
     schedule::{SETTINGS, view::ScheduleView},
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// What is done about a slot while the latest run is not over, by its names in the API.
-const OVERLAPS: [&str; 4] = ["allow", "skip", "buffer_one", "cancel_previous"];
+pub(crate) const OVERLAPS: [&str; 4] = ["allow", "skip", "buffer_one", "cancel_previous"];
 
 /// What was typed.
 #[derive(Debug, Deserialize)]
@@ -29,10 +30,12 @@ pub(crate) struct Edited {
     time_zone: Option<String>,
     every: Option<String>,
     overlap: Option<String>,
+    /// The tag of the settings that the form showed.
+    tag: Option<String>,
 }
 
 /// The form; none for a schedule of which the API does not answer all settings: one that starts workflows, or sensitive tasks.
-pub(crate) fn form(one: &ScheduleView) -> Markup {
+pub(crate) fn form(one: &ScheduleView, tag: &Markup) -> Markup {
     if one.workflow.is_some() || one.task.as_ref().is_some_and(|task| task.sensitive) {
         return html! {};
     }
@@ -56,17 +59,18 @@ pub(crate) fn form(one: &ScheduleView) -> Markup {
                     @for rule in OVERLAPS { option value=(rule) selected[rule == overlap] { (rule.replace('_', " ")) } }
                 } }
             }
+            (tag)
             (button("edit", "Change", false))
         },
     )
 }
 
-/// Replaces the settings, unless they have changed since they were read here.
+/// Replaces the settings, unless they have changed since the form showed them.
 pub(crate) async fn edit(api: &Api, name: &str, edited: Edited) -> Result<(), ApiRefusal> {
     let at = path(["schedules", name]);
-    let (mut settings, tag) = api.get_tagged::<BTreeMap<String, Box<RawValue>>>(&at).await?;
+    let (mut settings, read) = api.get_tagged::<BTreeMap<String, Box<RawValue>>>(&at).await?;
     settings.retain(|field, _| SETTINGS.contains(&field.as_str()));
-    let Edited { cron, time_zone, every, overlap } = edited;
+    let Edited { cron, time_zone, every, overlap, tag } = edited;
     for (field, typed) in [("cron", cron), ("time_zone", time_zone), ("every", every), ("overlap", overlap)] {
         settings.remove(field);
         if let Some(typed) = typed {
@@ -74,5 +78,10 @@ pub(crate) async fn edit(api: &Api, name: &str, edited: Edited) -> Result<(), Ap
             settings.insert(field.to_owned(), value);
         }
     }
-    api.put::<ScheduleView>(&at, &settings, tag).await.map(drop)
+    api.put::<ScheduleView>(&at, &settings, tag_of(tag.as_deref()).or(read)).await.map(drop)
+}
+
+/// A tag that a form carries.
+pub(crate) fn tag_of(text: Option<&str>) -> Option<HeaderValue> {
+    text.and_then(|text| HeaderValue::from_str(text.trim()).ok())
 }

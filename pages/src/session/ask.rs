@@ -106,6 +106,11 @@ impl Api {
         self.send(Method::PUT, path, Some(json_of(body)?), tag).await?.read()
     }
 
+    /// Deletes what a tag names, unless it has changed since.
+    pub(crate) async fn delete(&self, path: &str, tag: Option<HeaderValue>) -> Result<(), ApiRefusal> {
+        self.send(Method::DELETE, path, None, tag).await?.read()
+    }
+
     /// Sends a request whose answer sets a cookie, and is a `T`.
     pub(crate) async fn set_cookie<T: DeserializeOwned>(
         &self,

@@ -11,7 +11,7 @@ use crate::server::Answer;
 pub(super) const MAX_PAGE: usize = 60 * 1024;
 
 /// Those that a reader must be able to reach from the first page.
-pub(super) const REACHED: [&str; 24] = [
+pub(super) const REACHED: [&str; 25] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task",
@@ -27,6 +27,7 @@ pub(super) const REACHED: [&str; 24] = [
     "/ui/kind",
     "/ui/schedules",
     "/ui/schedule",
+    "/ui/new-schedule",
     "/ui/workflows",
     "/ui/workflow",
     "/ui/submit",

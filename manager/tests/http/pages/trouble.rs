@@ -13,7 +13,7 @@ use crate::{
     server::Server,
 };
 
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "/ui/",
     "/ui/tasks",
     "/ui/task?id=x",
@@ -24,6 +24,7 @@ const PAGES: [&str; 14] = [
     "/ui/kinds",
     "/ui/kind?name=echo",
     "/ui/schedules",
+    "/ui/new-schedule",
     "/ui/workflows",
     "/ui/submit",
     "/ui/manager",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::input::{AS_JSON, Input, TYPED, WHOLE, properties};
 use crate::{
     elements::{
-        frame::post_form,
+        frame::{post_form, refused_form},
         words::{line, prose, task as task_link, text},
     },
     session::ask::ApiRefusal,
@@ -57,7 +57,7 @@ impl Filled<'_> {
         let Self { name, version, known, from, .. } = self;
         html! {
             h1 { @if from.is_some() { "Edit and send again: " } @else { "Submit " } (line(name)) "@" (version) }
-            @if let Some(refusal) = self.refusal { (refused(refusal)) }
+            @if let Some(refusal) = self.refusal { (refused_form("submitted", refusal)) }
             @if let Some(task) = known { @if !task.description.is_empty() { p { (prose(&text(&task.description))) } } }
             @else { p.soft { "No live worker can run it: the task waits until one can." } }
             @if let Some(from) = from {
@@ -191,16 +191,6 @@ impl Filled<'_> {
                 @if field.starts_with(TYPED) { input name=(field) value=(typed); }
                 @else { (self.json_field(name, field, typed, false)) }
             }
-        }
-    }
-}
-
-/// Why nothing was submitted.
-fn refused(refusal: &ApiRefusal) -> Markup {
-    html! {
-        p.exposed #refusal role="alert" {
-            "Nothing was submitted: " (text(&refusal.problem.detail)) ". What you typed is below. ("
-            a href=(format!("..{}", refusal.problem.kind)) { code { (refusal.problem.code.to_string()) } } ")"
         }
     }
 }

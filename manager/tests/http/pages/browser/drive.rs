@@ -268,6 +268,34 @@ impl Drive<'_> {
         let edited = self.get(schedule).await;
         assert_eq!((&edited["cron"], &edited["overlap"]), (&json!("30 4 * * *"), &json!("skip")));
         assert_eq!((&edited["task"], &edited["catch_up"]), (&before["task"], &before["catch_up"]), "all else stays");
+        self.new_schedule().await;
+    }
+
+    /// One is created after a look at its slots, and deleted.
+    async fn new_schedule(&mut self) {
+        self.open("/ui/schedules").await;
+        self.tab.click_and_load(&shown("main a", "Create a schedule")).await;
+        let fields = [("name", "hourly/sum"), ("cron", "99 * * * *"), ("task", "echo"), ("overlap", "skip")];
+        for (name, text) in fields.into_iter().chain([("queue", "mail"), ("parameters", "{\"n\": 1.50}")]) {
+            self.tab.fill(&format!("document.querySelector('main [name={name}]')"), text).await;
+        }
+        self.tab.click_and_load(&shown("main button", "Show its slots")).await;
+        self.shows("Nothing was created: ").await;
+        self.tab.fill("document.querySelector('main [name=cron]')", "0 5 * * *").await;
+        self.tab.click_and_load(&shown("main button", "Show its slots")).await;
+        self.shows("T05:00:00Z").await;
+        assert_eq!(self.site.get("/schedules/hourly%2Fsum").await.status, 404, "a look creates nothing");
+        self.tab.click_and_load(&shown("main button", "Create")).await;
+        self.is_at("/ui/schedule").await;
+        self.shows("Schedule hourly/sum is created.").await;
+        let created = self.get("/schedules/hourly%2Fsum").await;
+        assert_eq!((&created["cron"], &created["overlap"]), (&json!("0 5 * * *"), &json!("skip")));
+        assert_eq!((&created["task"]["name"], &created["task"]["queue"]), (&json!("echo"), &json!("mail")));
+        assert_eq!(created["task"]["parameters"], json!({"n": 1.5}));
+        self.act("Delete", &[], "Delete it").await;
+        self.is_at("/ui/schedules").await;
+        self.shows("Schedule hourly/sum is deleted; what it started stays.").await;
+        assert_eq!(self.site.get("/schedules/hourly%2Fsum").await.status, 404);
     }
 
     async fn workflows(&mut self) {
