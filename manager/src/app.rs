@@ -65,6 +65,8 @@ pub(crate) struct App {
     pub(crate) body_timeout: Duration,
     /// Whether each request is written to the log.
     pub(crate) access_log: bool,
+    /// The address of a trace, with `{trace_id}` in the place of its id; empty for none.
+    pub(crate) trace_url: String,
     pub(crate) memory: Arc<ClientMemory>,
     pub(crate) long_work: LongWork,
     /// Places for clients that follow a task: half of the connections, because followers hold them for long.
@@ -112,6 +114,7 @@ impl App {
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
             access_log: config.access_log,
+            trace_url: config.trace_url.clone(),
             memory: ClientMemory::new(config.max_client_memory),
             long_work: LongWork::default(),
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),

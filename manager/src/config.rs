@@ -37,6 +37,7 @@ pub mod bridges;
 mod grpc_address;
 mod layer;
 mod listening;
+mod trace_url;
 
 /// Most workflows that are over and may be kept: half of what a store holds.
 const MOST_WORKFLOWS_KEPT: u64 = 5_000;
@@ -269,6 +270,8 @@ pub struct Config {
     pub bootstrap_key_file: String,
     /// Whether each request is written to the log, a line each.
     pub access_log: bool,
+    /// The address of a trace in a viewer, with `{trace_id}` in the place of its id; empty for none.
+    pub trace_url: String,
     /// Where other managers ask for dead letters; empty is the address listened on.
     pub advertise_url: String,
     /// Host names accepted by a manager on loopback besides localhost; `*` for any.
@@ -357,6 +360,7 @@ impl Config {
             return Err(ConfigError::Invalid(rule.to_owned()));
         }
         self.check_listening().map_err(ConfigError::Invalid)?;
+        trace_url::check(&self.trace_url).map_err(ConfigError::Invalid)?;
         bridges::check(&self.bridges).map_err(ConfigError::Invalid)?;
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {

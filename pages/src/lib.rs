@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Extension, Router,
     http::header,
     middleware::{from_fn, from_fn_with_state},
     response::{IntoResponse, Redirect, Response},
@@ -34,12 +34,13 @@ mod overview;
 mod queues;
 mod schedules;
 mod session;
+mod settings;
 mod store;
 mod tasks;
 mod workers;
 mod workflows;
 
-pub use self::session::token::FORM_TOKEN;
+pub use self::{session::token::FORM_TOKEN, settings::PageSettings};
 
 /// The style sheet and the script, with the version of the program in the address of each ([`elements::frame`]).
 const STYLE: &str = include_str!("style.css");
@@ -48,7 +49,7 @@ const SCRIPT: &str = include_str!("live.js");
 const KEPT: &str = "public, max-age=86400";
 
 /// The pages. `api` is the whole API of this manager, with its checks.
-pub fn routes(api: Router) -> Router {
+pub fn routes(api: Router, settings: PageSettings) -> Router {
     Router::new()
         .route("/sign-out", post(access::sign_in::end))
         .route("/", get(async || Redirect::temporary("ui/")))
@@ -81,6 +82,7 @@ pub fn routes(api: Router) -> Router {
         .route("/ui/manager", get(manager::show))
         .route("/ui/download", get(elements::payload::download))
         .layer(from_fn(access::sign_in::around))
+        .layer(Extension(Arc::new(settings)))
         .layer(from_fn_with_state(Arc::<session::shared::SharedPages>::default(), session::shared::around))
         .route("/sign-in", get(access::sign_in::show).post(access::sign_in::begin))
         .route("/ui/style.css", get(async || asset("text/css; charset=utf-8", STYLE)))

@@ -23,7 +23,7 @@ use crate::{
         swagger_ui, taskstore,
     },
     listening::{guard::Guard, listeners::Exposure},
-    pages,
+    pages::{self, PageSettings},
 };
 
 /// The whole service.
@@ -45,8 +45,9 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
         .merge(taskstore::mounted(&app))
         .layer(checked.clone())
         .with_state(Arc::clone(&app));
+    let settings = PageSettings { speaks_tls: app.speaks_tls(), trace_url: app.trace_url.clone() };
     // A page's own requests to the API are checked as those of any client.
-    let pages = pages::routes(api.clone()).method_not_allowed_fallback(unknown_method);
+    let pages = pages::routes(api.clone(), settings).method_not_allowed_fallback(unknown_method);
     let forms = from_fn_with_state(Arc::clone(&app), forms::bounded);
     let live = from_fn_with_state(Live { app, pages: pages.clone() }, live_pages::around);
     pages.layer(live).layer(forms).layer(checked).merge(api)

@@ -10,8 +10,15 @@ use jobbers_api::problem::{Code, Problem};
 /// The header that the pages read, which nothing reads here.
 pub(crate) const FORM_TOKEN: HeaderName = HeaderName::from_static("jobbers-form-token");
 
+/// What the pages are configured by, which nothing reads here.
+#[expect(dead_code, reason = "no page reads it")]
+pub(crate) struct PageSettings {
+    pub(crate) speaks_tls: bool,
+    pub(crate) trace_url: String,
+}
+
 /// Refuses each of them.
-pub(crate) fn routes(_: Router) -> Router {
+pub(crate) fn routes(_: Router, _: PageSettings) -> Router {
     let paths = ["/", "/ui", "/ui/", "/ui/{page}", "/problems", "/problems/{code}"];
     paths.into_iter().fold(Router::new(), |router, path| router.route(path, get(refuse)))
 }

@@ -33,6 +33,7 @@ mod links;
 pub(crate) mod live;
 mod schedules;
 mod texts;
+mod traces;
 mod trouble;
 
 use browser::drive;

@@ -1,10 +1,14 @@
 //! Asks the API of this process, as a client would: with the caller's own headers, through the same checks.
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, MatchedPath, OriginalUri, Request},
-    http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{
+        Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority,
+    },
 };
 use http_body_util::BodyExt;
 use hyper::service::Service;
@@ -13,6 +17,7 @@ use jobbers_api::problem::{Code, Problem, ProblemBody};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::token::TOKEN_FIELD;
+use crate::settings::PageSettings;
 
 /// The headers of a page's request that its requests to the API carry: who asks, and from which page.
 static CARRIED: [HeaderName; 7] = [
@@ -34,6 +39,8 @@ pub(crate) struct Api {
     service: Router,
     headers: HeaderMap,
     extensions: Extensions,
+    /// The host and the port by which the browser reached the manager.
+    host: Option<String>,
 }
 
 /// Why the API did not do what a page asked for.
@@ -62,11 +69,28 @@ impl FromRequestParts<Router> for Api {
         // Those of the page are not those of what it asks for.
         extensions.remove::<MatchedPath>();
         extensions.remove::<OriginalUri>();
-        Ok(Self { service: service.clone(), headers: carried.collect(), extensions })
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| parts.uri.authority().map(Authority::as_str)).map(str::to_owned);
+        Ok(Self { service: service.clone(), headers: carried.collect(), extensions, host })
     }
 }
 
 impl Api {
+    /// What the manager configures of its pages.
+    pub(crate) fn settings(&self) -> Option<&PageSettings> {
+        self.extensions.get::<Arc<PageSettings>>().map(AsRef::as_ref)
+    }
+
+    /// The address by which the browser reached the manager, for the commands of a page: `http://127.0.0.1:8000`.
+    pub(crate) fn address(&self) -> String {
+        let is_plain = |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
+        let host = self.host.as_deref().filter(is_plain).unwrap_or("127.0.0.1:8000");
+        let forwarded = self.headers.get("x-forwarded-proto");
+        let is_https = self.settings().is_some_and(|settings| settings.speaks_tls)
+            || forwarded.is_some_and(|scheme| scheme.as_bytes().eq_ignore_ascii_case(b"https"));
+        format!("{}://{host}", if is_https { "https" } else { "http" })
+    }
+
     /// Reads a document of the API.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiRefusal> {
         self.send(Method::GET, path, None, None).await?.read()

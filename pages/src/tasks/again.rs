@@ -10,8 +10,8 @@ use crate::elements::words::{shell, text};
 /// Longer parameters are better taken from the download.
 const MOST_BYTES: usize = 1_536;
 
-/// What submits a task like this one.
-pub(super) fn commands(task: &TaskView) -> Markup {
+/// What submits a task like this one to the manager at `address`.
+pub(super) fn commands(task: &TaskView, address: &str) -> Markup {
     let raw = task.parameters.as_deref().map(|raw| raw.get()).filter(|_| task.parameters_content_type.is_none());
     let is_gone = task.parameters.is_none() && task.status == Status::Completed;
     let is_hidden = raw.is_none() && task.sensitive;
@@ -22,10 +22,10 @@ pub(super) fn commands(task: &TaskView) -> Markup {
         @else if is_gone { p.soft { "Its queue did not keep its parameters when it completed: put them in." } }
         @else if raw.is_some_and(|raw| raw.len() > MOST_BYTES) { p.soft { "Its parameters are long: put them in." } }
         pre tabindex="0" { (text(&command(task, &parameters))) }
-        pre tabindex="0" { (text(&curl(&body))) }
+        pre tabindex="0" { (text(&curl(address, &body))) }
         div.actions {
-            details.action { summary.button { "In Python" } pre tabindex="0" { (text(&python(&body))) } }
-            details.action { summary.button { "In Rust" } pre tabindex="0" { (text(&rust(&body))) } }
+            details.action { summary.button { "In Python" } pre tabindex="0" { (text(&python(address, &body))) } }
+            details.action { summary.button { "In Rust" } pre tabindex="0" { (text(&rust(address, &body))) } }
         }
         p.soft { "The task as JSON: " a href=(format!("..{}", path(["tasks", task.id.as_str()]))) { "API" } }
     }
@@ -51,24 +51,24 @@ fn command(task: &TaskView, parameters: &str) -> String {
     )
 }
 
-fn curl(body: &str) -> String {
-    format!("curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d {}", shell(body))
+fn curl(address: &str, body: &str) -> String {
+    format!("curl -s -X POST {address}/tasks -H 'content-type: application/json' -d {}", shell(body))
 }
 
 /// A program that needs nothing but the standard library.
-fn python(body: &str) -> String {
+fn python(address: &str, body: &str) -> String {
     let literal = body.replace('\\', r"\\").replace('\'', r"\'").replace('\n', r"\n").replace('\r', r"\r");
     format!(
         "import urllib.request\n\n\
          task = '{literal}'\n\
          request = urllib.request.Request(\n    \
-             \"http://127.0.0.1:8000/tasks\", task.encode(), {{\"content-type\": \"application/json\"}})\n\
+             \"{address}/tasks\", task.encode(), {{\"content-type\": \"application/json\"}})\n\
          print(urllib.request.urlopen(request).read().decode())\n"
     )
 }
 
 /// A function that needs the crates `jobbers-api` and `serde_json`.
-fn rust(body: &str) -> String {
+fn rust(address: &str, body: &str) -> String {
     // More marks than follow any quote in the text.
     let most = body.split('"').skip(1).map(|rest| rest.len() - rest.trim_start_matches('#').len()).max();
     let marks = "#".repeat(most.unwrap_or_default() + 1);
@@ -77,7 +77,7 @@ fn rust(body: &str) -> String {
     format!(
         "use jobbers_api::{{client::Client, task::view::SubmittedView}};\n\n\
          async fn submit() -> Result<SubmittedView, Box<dyn std::error::Error>> {{\n    \
-             let client = Client::new(\"127.0.0.1:8000\", \"my-program/1.0\")?;\n    \
+             let client = Client::new(\"{address}\", \"my-program/1.0\")?;\n    \
              let task = r{marks}\"{body}\"{marks};\n    \
              let task: &serde_json::value::RawValue = serde_json::from_str(task)?;\n    \
              Ok(client.post(\"/tasks\").json(task).send().await?.read()?)\n\

@@ -64,7 +64,9 @@ async fn known_tasks(api: &Api) -> Result<RegistryView, ApiRefusal> {
 pub(crate) async fn show(screen: Screen, Query(params): Query<Params>) -> Answered {
     let registry = known_tasks(&screen.api).await?;
     let body = match &params {
-        Params { from: Some(from), .. } => edit(&screen.api.get(&path(["tasks", from])).await?, &registry),
+        Params { from: Some(from), .. } => {
+            edit(&screen.api.get(&path(["tasks", from])).await?, &registry, &screen.api.address())
+        }
         Params { name: Some(name), version, .. } => {
             let known = find(&registry, name, *version);
             let version = known.map(|task| task.version).or(*version).unwrap_or(1);
@@ -76,11 +78,11 @@ pub(crate) async fn show(screen: Screen, Query(params): Query<Params>) -> Answer
 }
 
 /// The form of a task, with its parameters; why not, if they can't be edited here.
-fn edit(task: &TaskView, registry: &RegistryView) -> Markup {
+fn edit(task: &TaskView, registry: &RegistryView, address: &str) -> Markup {
     let known = find(registry, task.name.as_str(), Some(task.version));
     let raw = task.parameters.as_deref().map(RawValue::get);
     if task.parameters_content_type.is_some() || raw.is_some_and(|raw| raw.len() > EDITED_BYTES) {
-        return elsewhere(task);
+        return elsewhere(task, address);
     }
     let mut fields = input::fill(known, raw.unwrap_or("{}"));
     fields.push(("queue".to_owned(), task.queue.to_string()));
@@ -101,7 +103,7 @@ fn edit(task: &TaskView, registry: &RegistryView) -> Markup {
 }
 
 /// How parameters are edited that a page can't show whole.
-fn elsewhere(task: &TaskView) -> Markup {
+fn elsewhere(task: &TaskView, address: &str) -> Markup {
     let name = shell(task.name.as_str());
     html! {
         h1 { "Edit and send again" }
@@ -118,7 +120,7 @@ fn elsewhere(task: &TaskView) -> Markup {
                 pre tabindex="0" { "jobbers submit " (name) " --task-version " (task.version) " - < parameters.json" }
             } @else {
                 pre tabindex="0" {
-                    "curl -s -X POST http://127.0.0.1:8000/tasks -H 'content-type: application/json' -d @task.json"
+                    "curl -s -X POST " (address) "/tasks -H 'content-type: application/json' -d @task.json"
                 }
                 p.soft { "With the bytes as base64 in " code { "parameters" } " and their type in " code { "parameters_content_type" } "." }
             }

@@ -32,6 +32,7 @@ use crate::{
         words::{cut, figure, line, number, prose, queue, said, shell, status, task, text, to, when},
     },
     session::ask::{Api, ApiRefusal, Form, Query},
+    settings::trace_id,
 };
 
 /// How many attempts a page shows: the first and the latest.
@@ -91,7 +92,7 @@ async fn page(screen: &Screen, found: &TaskView, note: Option<&Markup>, reveals:
         }
         @if found.sensitive && !reveals { (payload::hidden(id, "status")) }
         @for part in [PayloadPart::Parameters, PayloadPart::Result, PayloadPart::Checkpoint] { (payload::card(found, Source::Task, part)) }
-        section.card { h2 { "The same again" } (again::commands(found)) }
+        section.card { h2 { "The same again" } (again::commands(found, &screen.api.address())) }
     };
     Ok(screen.page("Tasks", id, &body))
 }
@@ -196,6 +197,15 @@ pub(crate) fn failed(screen: &Screen, error: &AttemptView, is_sensitive: bool, s
     }
 }
 
+/// The id of a trace, and the way to it if the manager has the address of a viewer.
+fn traced(api: &Api, traceparent: &str) -> Markup {
+    let id = trace_id(traceparent).unwrap_or(traceparent);
+    match api.settings().and_then(|settings| settings.trace_address(trace_id(traceparent)?)) {
+        Some(address) => html! { a rel="noreferrer" href=(address) { code { (id) } } },
+        None => html! { code { (line(id)) } },
+    }
+}
+
 fn details(screen: &Screen, found: &TaskView, run: Option<&(WorkflowId, NodeName)>) -> Markup {
     let now = screen.now();
     let rows: Vec<(&str, Option<Markup>)> = vec![
@@ -215,7 +225,7 @@ fn details(screen: &Screen, found: &TaskView, run: Option<&(WorkflowId, NodeName
         ("Concurrency key", found.concurrency_key.as_ref().map(|key| html! { (line(&key.to_string())) })),
         ("Unique by", found.unique.as_ref().map(|unique| html! { (line(&unique.key)) })),
         ("Dead letter", found.dead_letter.then(|| html! { "kept as one if it fails for good" })),
-        ("Trace", found.traceparent.as_deref().map(|trace| html! { code { (line(trace)) } })),
+        ("Trace", found.traceparent.as_deref().map(|trace| traced(&screen.api, trace))),
     ];
     html! {
         table {

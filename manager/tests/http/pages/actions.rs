@@ -344,8 +344,13 @@ pub(super) async fn the_same_task_is_submitted_by_what_its_page_shows(site: Site
         .collect();
     let of = |start: &str| {
         let text = shown.iter().find(|text| text.starts_with(start)).unwrap_or_else(|| panic!("{start}: {page}"));
-        text.replace("127.0.0.1:8000", &site.address.to_string())
+        text.clone()
     };
+    assert!(!page.contains("127.0.0.1:8000"), "{page}");
+    assert!(of("use jobbers_api").contains(&format!("Client::new(\"http://{}\"", site.address)));
+    let proxied = site.request(reqwest::Method::GET, "/ui/task?id=old").header("x-forwarded-proto", "https");
+    let proxied = site.send(proxied).await.text;
+    assert!(proxied.contains(&format!("curl -s -X POST https://{}/tasks ", site.address)), "{proxied}");
     for (program, text) in [("sh", of("curl ")), ("python3", of("import "))] {
         let run =
             tokio::process::Command::new(program).arg("-c").arg(&text).stdin(Stdio::null()).output().await.unwrap();
