@@ -11,6 +11,7 @@ pub(crate) mod order;
 mod press;
 mod rows;
 pub(crate) mod screen;
+mod sections;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod steer;

@@ -1,4 +1,4 @@
-//! `jobbers top`: queues, workers and the latest failures, live.
+//! `jobbers top`: queues, workers and the latest failures, live; dead letters, schedules and workflows in a line each.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -42,7 +42,7 @@ pub struct Args {
     once: bool,
 }
 
-/// Between looks. Every look is three requests, one for each new failure, and two inside a queue, a worker or a task.
+/// Between looks. Every look is eight requests, one for the ends of scheduled tasks, one for each new failure, and two inside a queue, a worker or a task.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = duration::parse(text).map_err(|error| error.to_string())?;
     if (Duration::from_millis(100)..=Duration::from_secs(3_600)).contains(&interval) {

@@ -4,13 +4,14 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use jobbers_api::{
+    overview::OverviewView,
     queue::{QueueListView, QueueView, history::HistoryView},
     task::{explain::ExplainView, list::TaskPageView, view::TaskView},
     worker::{WorkerListView, WorkerView},
 };
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 
-use super::navigation::TopView;
+use super::{navigation::TopView, sections};
 use crate::{
     client::{self, ManagerClient},
     failure::Failure,
@@ -36,6 +37,10 @@ pub(crate) struct Snapshot {
     pub(crate) failures: Vec<TaskView>,
     /// What happened in the last hour; `None` if the manager, of an earlier version, does not say.
     pub(crate) history: Option<HistoryView>,
+    /// Tasks of all queues per status, where there are more queues than are listed.
+    pub(crate) totals: Option<OverviewView>,
+    /// Dead letters, schedules and workflows, a line each.
+    pub(crate) sections: Vec<String>,
     /// What is seen inside the place where the user is.
     pub(crate) inside: Option<Inside>,
 }
@@ -67,23 +72,25 @@ pub(crate) async fn take(
 ) -> Result<Snapshot, Failure> {
     let at = Instant::now();
     let bad = [("status", "failed,stalled,dropped"), ("limit", FAILURES)];
-    let (queues, workers, failures, inside, history) = tokio::try_join!(
+    let ((queues, is_cut), workers, failures, inside, history, sections) = tokio::try_join!(
         queues(client),
         client.get("/workers", client::NOTHING),
         client.get("/tasks", Some(&bad)),
         look_inside(client, view),
         history(client),
+        Box::pin(sections::take(client)),
     )?;
+    let totals = if is_cut { Some(client.get("/overview", client::NOTHING).await?.read()?) } else { None };
     let WorkerListView { workers } = workers.read()?;
     let TaskPageView { tasks: mut failures, .. } = failures.read()?;
     failures.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
     let known = before.map_or(&[][..], |before| &before.failures);
     let failures = join_all(failures.into_iter().map(|task| with_errors(client, task, known))).await;
-    Ok(Snapshot { at, queues, workers, failures, history, inside })
+    Ok(Snapshot { at, queues, workers, failures, history, totals, sections, inside })
 }
 
-/// The queues, page by page: sums over all of them are shown.
-async fn queues(client: &ManagerClient) -> Result<Vec<QueueView>, Failure> {
+/// The queues, page by page: sums over all of them are shown. And whether there are more.
+async fn queues(client: &ManagerClient) -> Result<(Vec<QueueView>, bool), Failure> {
     let (mut all, mut cursor) = (Vec::new(), None);
     for _ in 0..QUEUE_PAGES {
         let query = [("limit", Some(MAX_BATCH.to_string())), ("cursor", cursor)];
@@ -94,7 +101,7 @@ async fn queues(client: &ManagerClient) -> Result<Vec<QueueView>, Failure> {
             break;
         }
     }
-    Ok(all)
+    Ok((all, cursor.is_some()))
 }
 
 /// The last hour of all queues.

@@ -95,8 +95,9 @@ fn live(queue: &QueueView) -> u64 {
 /// What happened per second between two looks, in the queues that were there both times.
 fn rates(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, Rates> {
     let seconds = seconds_between(before.at, after.at);
+    let old: BTreeMap<&str, &QueueView> = before.queues.iter().map(|queue| (queue.name.as_str(), queue)).collect();
     let of = |queue: &QueueView| {
-        let old = before.queues.iter().find(|old| old.name == queue.name)?;
+        let old = *old.get(queue.name.as_str())?;
         let entered = queue.accepted.saturating_sub(old.accepted);
         // What came in and is not there any more has left, and so has what was there before.
         let left = (live(old) + entered).saturating_sub(live(queue));
@@ -134,7 +135,16 @@ pub(crate) mod tests {
 
     /// A look at these queues.
     pub(crate) fn look(at: Instant, queues: Vec<QueueView>) -> Snapshot {
-        Snapshot { at, queues, workers: Vec::new(), failures: Vec::new(), history: None, inside: None }
+        Snapshot {
+            at,
+            queues,
+            workers: Vec::new(),
+            failures: Vec::new(),
+            history: None,
+            totals: None,
+            sections: Vec::new(),
+            inside: None,
+        }
     }
 
     fn names(state: &TopState) -> Vec<&str> {

@@ -28,6 +28,9 @@ use crate::terminal::{
     past, when,
 };
 
+/// A picture of so many lines has no room for more than its lists.
+const LOW: u16 = 16;
+
 /// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;
 
@@ -54,7 +57,14 @@ fn draw_place(state: &TopState, frame: &mut Frame<'_>, area: Rect, is_steered: b
             state.failure.as_ref().map_or_else(|| Line::from("asking the manager …"), |why| why.as_str().red().into());
         return frame.render_widget(word, area);
     };
-    let [head, body] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(area);
+    let sections = match state.steer.view() {
+        TopView::Overview if area.height > LOW => now.sections.as_slice(),
+        _ => &[],
+    };
+    let lines = u16::try_from(sections.len()).unwrap_or(0);
+    let parts = [Constraint::Length(2), Constraint::Length(lines), Constraint::Min(0)];
+    let [head, beside, body]: [Rect; 3] = Layout::vertical(parts).areas(area);
+    frame.render_widget(Paragraph::new(sections.iter().map(|it| Line::from(it.as_str())).collect::<Vec<_>>()), beside);
     frame.render_widget(headline(state, now, area.width), head);
     let second = match (&state.failure, &now.history) {
         (Some(why), _) => Some(Line::from(why.as_str()).red()),
@@ -189,7 +199,8 @@ fn rows_of(lines: usize) -> u16 {
 /// The picture as text, as high as it has to be.
 pub(crate) fn text(state: &TopState) -> String {
     let lines = state.now.as_ref().map_or(0, |now| now.queues.len() + now.workers.len() + now.failures.len());
-    let height = u16::try_from(lines + 12).unwrap_or(u16::MAX);
+    let sections = state.now.as_ref().map_or(0, |now| now.sections.len());
+    let height = u16::try_from(lines + sections + 17).unwrap_or(u16::MAX);
     let backend = TestBackend::new(TEXT_WIDTH, height);
     let Ok(mut terminal) = Terminal::new(backend);
     let Ok(_) = terminal.draw(|frame| {
@@ -207,7 +218,10 @@ pub(crate) fn text(state: &TopState) -> String {
 }
 
 fn headline<'a>(state: &'a TopState, now: &Snapshot, width: u16) -> Line<'a> {
-    let sum = |status| now.queues.iter().map(|queue| count(queue, status)).sum::<u64>();
+    let sum = |status| match &now.totals {
+        Some(totals) => totals.tasks.get(&status).copied().unwrap_or_default(),
+        None => now.queues.iter().map(|queue| count(queue, status)).sum::<u64>(),
+    };
     let entered: f64 = state.rates.values().map(|rates| rates.entered).sum();
     let left: f64 = state.rates.values().map(|rates| rates.left).sum();
     let slots: u64 = now.workers.iter().map(|worker| u64::from(worker.slots)).sum();
@@ -290,6 +304,8 @@ pub(crate) mod tests {
             vec![queue("mail", 2_250, 300, Some(400.0)), queue("idle", 2, 0, None)],
         );
         second.workers.push(worker());
+        second.sections =
+            ["dead letters 3", "schedules    1   nightly in 3h", "workflows    0 running"].map(str::to_owned).into();
         second.failures.push(failed("no\x1b[2J such\nhost"));
         let slot = Slot { counts: Counts { accepted: 9, completed: 7, ..Counts::default() }, ..Slot::default() };
         second.history = Some(HistoryView::new(None, By::Minute, slot.at, &[slot], Some(60)));
@@ -318,6 +334,13 @@ pub(crate) mod tests {
         );
         assert!(line(&picture, "order/7").ends_with(&["error:", r"no\u{1b}[2J", "such", "host"]), "{picture}");
         assert!(!picture.contains('\x1b'), "a message can't steer the terminal");
+        for (at, section) in
+            ["dead letters 3", "schedules    1   nightly in 3h", "workflows    0 running"].iter().enumerate()
+        {
+            assert_eq!(picture.lines().nth(2 + at), Some(*section), "{picture}");
+            assert!(drawn(&state(), 80, 24).contains(section) && drawn(&state(), 80, 24).contains("order/7"));
+            assert!(!drawn(&state(), 80, 12).contains(section), "a low terminal keeps its lists");
+        }
     }
 
     #[test]
