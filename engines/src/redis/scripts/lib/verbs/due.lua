@@ -3,7 +3,7 @@
 -- In the year 2255: times are exact, and have 16 digits, up to here.
 local END_OF_TIME = 9e15
 
--- The time that a `start` stands for, in microseconds.
+-- The time that a `start` says, in microseconds.
 local function due_of(start)
   if start == '' then
     return now
