@@ -395,9 +395,9 @@ impl Config {
             version_from: self.task_version_from,
             version_to: self.task_version_to,
             labels: self.label.clone(),
-            worker: None,
             submitted_after: self.submitted_after.map(timestamp),
             submitted_before: self.submitted_before.map(timestamp),
+            ..TaskFilter::default()
         }
     }
 }

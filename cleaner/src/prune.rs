@@ -23,6 +23,7 @@ pub struct Criteria {
 
 /// Deletes finished tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a process has a few")]
 pub enum Prune {
     /// Those past their queue's own retention, by age or by count.
     Retention,

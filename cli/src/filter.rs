@@ -47,6 +47,15 @@ pub(crate) struct FilterArgs {
     /// Only tasks submitted before this time
     #[arg(long, value_name = "TIME", value_parser = when::parse)]
     pub(crate) submitted_before: Option<jiff::Timestamp>,
+    /// Only tasks that finished at or after this time
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
+    pub(crate) finished_after: Option<jiff::Timestamp>,
+    /// Only tasks that finished before this time
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
+    pub(crate) finished_before: Option<jiff::Timestamp>,
+    /// Only tasks whose latest error contains this text; A to Z match in upper or lower case
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) error: Option<String>,
     /// Only tasks with this value in their parameters, e.g. customer=42; of several, all have to hold
     #[arg(long = "where", value_name = "PATH=VALUE")]
     pub(crate) conditions: Vec<String>,
@@ -66,6 +75,9 @@ impl FilterArgs {
     pub(crate) fn of_live_tasks(mut self) -> Result<Self, Failure> {
         if let Some(over) = self.status.iter().find(|status| status.is_finished()) {
             return Err(Failure::Usage(format!("tasks that are {over} can't be cancelled: they are over")));
+        }
+        if self.finished_after.is_some() || self.finished_before.is_some() {
+            return Err(Failure::Usage("tasks that are finished can't be cancelled".to_owned()));
         }
         if self.status.is_empty() {
             self.status = Status::ALL.into_iter().filter(|status| !status.is_finished()).collect();
@@ -88,6 +100,9 @@ impl FilterArgs {
             pair("worker", self.worker.as_ref()),
             pair("submitted_after", self.submitted_after),
             pair("submitted_before", self.submitted_before),
+            pair("finished_after", self.finished_after),
+            pair("finished_before", self.finished_before),
+            pair("error", self.error.as_ref()),
         ];
         let conditions = self.conditions.iter().map(|condition| ("where", condition.clone()));
         let labels = self.labels.iter().map(|label| ("label", label.to_string()));
@@ -115,6 +130,9 @@ mod tests {
             worker: Some(WorkerId::new("w").unwrap()),
             submitted_after: Some(jiff::Timestamp::UNIX_EPOCH),
             submitted_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            finished_after: Some(jiff::Timestamp::UNIX_EPOCH),
+            finished_before: Some("2026-01-03T00:00:00Z".parse().unwrap()),
+            error: Some("no such host".to_owned()),
             conditions: vec!["customer=42".to_owned(), "vip=true".to_owned()],
         };
         let query: Vec<String> = filter.query().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -128,6 +146,9 @@ mod tests {
                 "worker=w",
                 "submitted_after=1970-01-01T00:00:00Z",
                 "submitted_before=2026-01-02T03:04:05Z",
+                "finished_after=1970-01-01T00:00:00Z",
+                "finished_before=2026-01-03T00:00:00Z",
+                "error=no such host",
                 "label=team=a=b",
                 "where=customer=42",
                 "where=vip=true"
@@ -139,6 +160,8 @@ mod tests {
     fn only_live_tasks_are_cancelled() {
         let over = FilterArgs { status: vec![Status::Completed], ..FilterArgs::default() };
         assert!(over.of_live_tasks().is_err());
+        let finished = FilterArgs { finished_after: Some(jiff::Timestamp::UNIX_EPOCH), ..FilterArgs::default() };
+        assert!(finished.of_live_tasks().is_err());
         let live = FilterArgs::default().of_live_tasks().unwrap();
         assert_eq!(live.status, [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Started]);
     }

@@ -77,6 +77,12 @@ pub(super) struct Search {
     #[serde(skip_serializing_if = "Option::is_none")]
     submitted_before: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    finished_after: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
 
@@ -167,10 +173,28 @@ impl Search {
         format!("/tasks?limit={ROWS}&{said}")
     }
 
-    /// Whether it asks for less than all tasks, by what the API can cancel by.
-    fn is_restricted(&self) -> bool {
+    /// What it asks for that the API can act by, by the names of the command's flags.
+    fn flags(&self) -> [(&'static str, Option<&str>); 10] {
         let Self { status, queue, name, label, worker, submitted_after, submitted_before, .. } = self;
-        [status, queue, name, label, worker, submitted_after, submitted_before].into_iter().any(Option::is_some)
+        let Self { finished_after, finished_before, error, .. } = self;
+        [
+            ("status", status),
+            ("queue", queue),
+            ("name", name),
+            ("label", label),
+            ("worker", worker),
+            ("submitted-after", submitted_after),
+            ("submitted-before", submitted_before),
+            ("finished-after", finished_after),
+            ("finished-before", finished_before),
+            ("error", error),
+        ]
+        .map(|(flag, value)| (flag, value.as_deref()))
+    }
+
+    /// Whether it asks for less than all tasks, by what the API can act by.
+    fn is_restricted(&self) -> bool {
+        self.flags().iter().any(|(_, value)| value.is_some())
     }
 
     fn form(&self) -> Markup {
@@ -192,6 +216,9 @@ impl Search {
                 (field("Worker", "worker", &self.worker, ""))
                 (field("Submitted after", "submitted_after", &self.submitted_after, "2026-11-21T08:00:00Z"))
                 (field("Submitted before", "submitted_before", &self.submitted_before, ""))
+                (field("Finished after", "finished_after", &self.finished_after, ""))
+                (field("Finished before", "finished_before", &self.finished_before, ""))
+                (field("Error holds", "error", &self.error, "timeout"))
                 button { "Find" }
                 a.button href="tasks" { "All" }
             }
@@ -219,7 +246,8 @@ impl Search {
     }
 
     fn cancel_all(&self, total: Option<u64>) -> Markup {
-        if self.condition.is_some() || !self.is_restricted() || self.live_statuses().is_none() {
+        let is_of_finished = self.finished_after.is_some() || self.finished_before.is_some();
+        if self.condition.is_some() || !self.is_restricted() || is_of_finished || self.live_statuses().is_none() {
             return html! {};
         }
         let how_many = total.map_or_else(|| "every task".to_owned(), |total| many(total, "task"));
@@ -233,20 +261,9 @@ impl Search {
 
     /// The command that does the same.
     fn command(&self) -> String {
-        let flag = |name: &str, value: &Option<String>| {
-            value.as_deref().map(|value| format!(" --{name} {}", shell(value))).unwrap_or_default()
-        };
-        let Self { status, queue, name, label, worker, submitted_after, submitted_before, .. } = self;
-        let flags = [
-            ("status", status),
-            ("queue", queue),
-            ("name", name),
-            ("label", label),
-            ("worker", worker),
-            ("submitted-after", submitted_after),
-            ("submitted-before", submitted_before),
-        ];
-        format!("jobbers cancel{}", flags.map(|(name, value)| flag(name, value)).concat())
+        let flag = |(name, value): (_, Option<&str>)| value.map(|value| format!(" --{name} {}", shell(value)));
+        let flags: String = self.flags().into_iter().filter_map(flag).collect();
+        format!("jobbers cancel{flags}")
     }
 
     fn filter(&self) -> Result<FilterRequest, ApiRefusal> {
@@ -262,6 +279,9 @@ impl Search {
             "worker": self.worker,
             "submitted_after": self.submitted_after,
             "submitted_before": self.submitted_before,
+            "finished_after": self.finished_after,
+            "finished_before": self.finished_before,
+            "error": self.error,
         });
         serde_json::from_value(said).map_err(|error| refused(error.to_string()))
     }

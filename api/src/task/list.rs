@@ -58,6 +58,15 @@ pub struct ListParams {
     /// Submitted before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     pub submitted_before: Option<Rfc3339>,
+    /// Finished at or after this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub finished_after: Option<Rfc3339>,
+    /// Finished before this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub finished_before: Option<Rfc3339>,
+    /// Whose latest error contains this text; `A` to `Z` match in upper or lower case. Messages of sensitive tasks' functions
+    /// never match.
+    pub error: Option<String>,
     /// Holding this value in their parameters; repeated, all have to hold. A completed task matches by
     /// what it kept (`keep_parameters` of its queue), and sensitive tasks are not searched. One request looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to continue.
     #[serde(default, rename = "where")]
@@ -96,6 +105,9 @@ impl ListParams {
             worker: self.worker.clone(),
             submitted_after: self.submitted_after.map(|at| at.0),
             submitted_before: self.submitted_before.map(|at| at.0),
+            finished_after: self.finished_after.map(|at| at.0),
+            finished_before: self.finished_before.map(|at| at.0),
+            error: self.error.clone(),
         }
     }
 }
@@ -235,6 +247,13 @@ pub struct FilterRequest {
     pub submitted_after: Option<Rfc3339>,
     /// Submitted before this time.
     pub submitted_before: Option<Rfc3339>,
+    /// Finished at or after this time.
+    pub finished_after: Option<Rfc3339>,
+    /// Finished before this time.
+    pub finished_before: Option<Rfc3339>,
+    /// Whose latest error contains this text; `A` to `Z` match in upper or lower case. Messages of sensitive tasks' functions
+    /// never match.
+    pub error: Option<String>,
 }
 
 impl FilterRequest {
@@ -255,12 +274,18 @@ impl FilterRequest {
             worker: self.worker.clone(),
             submitted_after: self.submitted_after.map(|at| at.0),
             submitted_before: self.submitted_before.map(|at| at.0),
+            finished_after: self.finished_after.map(|at| at.0),
+            finished_before: self.finished_before.map(|at| at.0),
+            error: self.error.clone(),
         };
         if filter == TaskFilter::default() {
             return refused("the filter must restrict something; to empty a queue, purge it".to_owned());
         }
         if let Some(over) = filter.statuses.iter().find(|status| status.is_finished()) {
             return refused(format!("tasks that are {over} can't be cancelled"));
+        }
+        if filter.finished_after.is_some() || filter.finished_before.is_some() {
+            return refused("tasks that are finished can't be cancelled".to_owned());
         }
         if filter.statuses.is_empty() {
             filter.statuses = Status::ALL.into_iter().filter(|status| !status.is_finished()).collect();

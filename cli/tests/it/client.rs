@@ -287,6 +287,8 @@ fn a_text_that_restricts_nothing_and_a_time_that_is_none_are_refused() {
         assert!(run(&["dlq", "delete", flag, "", "--yes"]).ends_with(2).err.contains("a value is required"));
     }
     assert!(run(&["list", "--submitted-after", "noon"]).ends_with(2).err.contains("2026-01-01 for that day"));
+    assert!(run(&["list", "--finished-before", "noon"]).ends_with(2).err.contains("2026-01-01 for that day"));
+    assert!(run(&["cancel", "--finished-before", "2026-01-01"]).ends_with(2).err.contains("can't be cancelled"));
 }
 
 #[test]

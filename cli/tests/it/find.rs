@@ -21,6 +21,9 @@ fn a_list_shows_parameters_and_errors_and_finds_tasks_by_them() {
     assert_eq!(found(&["--where", "customer=42"]), ["first"]);
     assert_eq!(found(&["--where", "message=no such host", "--status", "failed"]), ["broken"]);
     assert!(found(&["--where", "customer=42", "--where", "customer=7"]).is_empty());
+    assert_eq!(found(&["--error", "NO SUCH HOST"]), ["broken"]);
+    assert_eq!(found(&["--finished-after", "2001-01-01", "--finished-before", "3001-01-01"]), ["broken"]);
+    assert!(found(&["--error", "no such host", "--finished-before", "2001-01-01"]).is_empty());
     let page = up.jobbers(&["list", "--where", "customer=7", "--json"]).ok().json();
     assert_eq!((&page["tasks"][0]["id"], &page["tasks"][0]["parameters"]["customer"]), (&"second".into(), &7.into()));
     up.jobbers(&["list", "--where", "customer"]).fails(1, "write PATH=VALUE");

@@ -9,7 +9,7 @@ use crate::{
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName, WorkerId},
     queue::gate::{MAX_HOLDERS_NAMED, ShutGate},
-    task::{Task, label::Labels, suspicion::Suspicion, tombstone::TombstoneHealth},
+    task::{AttemptError, Task, label::Labels, suspicion::Suspicion, tombstone::TombstoneHealth},
     time::Timestamp,
 };
 
@@ -38,18 +38,31 @@ pub struct TaskFilter {
     pub submitted_after: Option<Timestamp>,
     /// Submitted before this.
     pub submitted_before: Option<Timestamp>,
+    /// Finished at or after this.
+    pub finished_after: Option<Timestamp>,
+    /// Finished before this.
+    pub finished_before: Option<Timestamp>,
+    /// Whose latest error contains this text; `A` to `Z` match in upper or lower case.
+    pub error: Option<String>,
 }
 
 impl TaskFilter {
     /// Whether tasks at `status` can match.
     #[must_use]
     pub fn wants(&self, status: Status) -> bool {
-        self.statuses.is_empty() || self.statuses.contains(&status)
+        let is_finish_bounded = self.finished_after.is_some() || self.finished_before.is_some();
+        (self.statuses.is_empty() || self.statuses.contains(&status)) && (status.is_finished() || !is_finish_bounded)
     }
 
-    /// Whether a task matches.
+    /// Whether a task matches, given with its errors.
     #[must_use]
     pub fn matches(&self, task: &Task) -> bool {
+        self.matches_except_error(task) && self.matches_error(task, task.errors.last())
+    }
+
+    /// Whether a task matches, if its latest error does. The task may be given without its errors.
+    #[must_use]
+    pub fn matches_except_error(&self, task: &Task) -> bool {
         self.wants(task.status)
             && self.queue.as_ref().is_none_or(|queue| *queue == task.queue)
             && self.name.as_ref().is_none_or(|name| *name == task.name)
@@ -60,6 +73,20 @@ impl TaskFilter {
             && self.worker.as_ref().is_none_or(|worker| Some(worker) == task.worker.as_ref())
             && self.submitted_after.is_none_or(|from| task.submitted_at >= from)
             && self.submitted_before.is_none_or(|until| task.submitted_at < until)
+            && self.finished_after.is_none_or(|from| task.completed_at.is_some_and(|at| at >= from))
+            && self.finished_before.is_none_or(|until| task.completed_at.is_some_and(|at| at < until))
+    }
+
+    /// Whether the latest error of a task matches. Of a sensitive task, the words of its function never match: a reader who
+    /// may not see them must not find them by guessing.
+    #[must_use]
+    pub fn matches_error(&self, task: &Task, latest: Option<&AttemptError>) -> bool {
+        let Some(text) = &self.error else { return true };
+        latest.is_some_and(|latest| {
+            let is_hidden = task.metadata.is_sensitive() && latest.kind.has_message_of_task();
+            let message = if is_hidden { "" } else { latest.message.as_str() };
+            message.to_ascii_lowercase().contains(&text.to_ascii_lowercase())
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
 
 /// Which finished tasks to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a pass makes one at a time")]
 pub enum PruneScope {
     /// Those past their queue's retention, by age or by count.
     Retention,

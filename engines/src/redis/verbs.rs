@@ -1,6 +1,7 @@
 //! The verbs that change tasks and the configuration, each a call of a script.
 
 pub(super) mod duty;
+pub(super) mod matching;
 pub(super) mod prune;
 pub(super) mod queues;
 pub(super) mod reschedule;

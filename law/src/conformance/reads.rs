@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use jobbers_common::{
-    engine::{Error, ListRequest, OnConflict, Outcome, Resubmit, Submit, TaskFilter},
+    engine::{Error, ListRequest, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter},
     lifecycle::Status,
     name::TaskName,
-    task::{NewTask, Priority, Start, Task, label::Labels, metadata::Metadata},
+    task::{AttemptFailure, FailureKind, NewTask, Priority, Start, Task, label::Labels, metadata::Metadata},
     time::Clock,
 };
 
@@ -115,6 +115,92 @@ pub async fn filters_restrict(f: Fixture) {
     for (filter, expected) in cases {
         assert_eq!(names(&f.list(filter.clone(), 2).await), expected, "{filter:?}");
     }
+}
+
+/// A task of this id that fails for good with this message.
+async fn fail(f: &Fixture, new: NewTask, failure: AttemptFailure) {
+    f.submit(vec![new]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, Outcome::Failed { failure, dead_letter: false }).await;
+}
+
+fn error_with(text: &str) -> TaskFilter {
+    TaskFilter { error: Some(text.to_owned()), ..TaskFilter::default() }
+}
+
+pub async fn finished_tasks_are_found_by_time_and_error(f: Fixture) {
+    let start = f.clock.now();
+    fail(&f, task("host"), failure("No such HOST: 100% of ä_b")).await;
+    f.advance(seconds(10));
+    fail(&f, task("timeout"), failure("timed out")).await;
+    f.advance(seconds(10));
+    f.submit_ids(&["done", "live"]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, DONE).await;
+    let (all, at) = (TaskFilter::default, |after| Some(start.after(seconds(after))));
+    let failed = || vec![Status::Failed, Status::Submitted];
+    let cases = [
+        (TaskFilter { finished_after: at(0), ..all() }, vec!["done", "timeout", "host"]),
+        (TaskFilter { finished_after: at(10), ..all() }, vec!["done", "timeout"]),
+        (TaskFilter { finished_after: at(11), statuses: failed(), ..all() }, vec![]),
+        (TaskFilter { finished_before: at(10), ..all() }, vec!["host"]),
+        (TaskFilter { finished_before: at(60), statuses: failed(), ..all() }, vec!["timeout", "host"]),
+        (TaskFilter { finished_after: at(10), finished_before: at(20), ..all() }, vec!["timeout"]),
+        (TaskFilter { finished_after: at(20), finished_before: at(10), ..all() }, vec![]),
+        (TaskFilter { finished_after: at(0), statuses: vec![Status::Submitted], ..all() }, vec![]),
+        (error_with("no such host"), vec!["host"]),
+        (error_with("100% OF"), vec!["host"]),
+        (error_with("1%0"), vec![]),
+        (error_with("ä_B"), vec!["host"]),
+        (error_with("Ä_B"), vec![]),
+        (error_with("t"), vec!["timeout", "host"]),
+        (TaskFilter { finished_after: at(5), ..error_with("t") }, vec!["timeout"]),
+        (TaskFilter { statuses: vec![Status::Completed], ..error_with("t") }, vec![]),
+        (TaskFilter { queue: Some(queue("nowhere")), ..error_with("t") }, vec![]),
+    ];
+    for (filter, expected) in cases {
+        for limit in [1, 2, 100] {
+            assert_eq!(names(&f.list(filter.clone(), limit).await), expected, "{filter:?} by pages of {limit}");
+        }
+    }
+}
+
+pub async fn the_latest_error_is_searched_and_no_other(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    for message in ["first", "second"] {
+        let claimed = f.claim_one().await;
+        let retried = Outcome::Retry { delay: seconds(1), failure: failure(message) };
+        f.settle(&claimed, retried).await;
+        assert_eq!(names(&f.list(error_with(message), 5).await), ["a"], "it is found while it waits for its next try");
+        f.advance(seconds(1));
+        f.engine.promote_due(10).await.unwrap();
+        assert_eq!(names(&f.list(error_with(message), 5).await), ["a"], "and while it is ready");
+    }
+    assert_eq!(f.list(error_with("first"), 5).await, []);
+    let claimed = f.claim_one().await;
+    let listed = f.list(error_with("SECOND"), 5).await;
+    assert_eq!((names(&listed), listed[0].errors.len()), (vec!["a"], 0), "and while it runs; lists stay slim");
+    f.settle(&claimed, DONE).await;
+    assert_eq!(names(&f.list(error_with("second"), 5).await), ["a"], "and when it has completed since");
+    let prune = |filter, dry_run| PruneRequest {
+        scope: PruneScope::Matching { filter, finished_before: None, larger_than: None },
+        limit: 10,
+        dry_run,
+        cursor: None,
+    };
+    assert_eq!(f.engine.prune(prune(error_with("first"), false)).await.unwrap().removed, 0);
+    assert_eq!(f.engine.prune(prune(error_with("second"), true)).await.unwrap().removed, 1);
+    let later = TaskFilter { finished_after: Some(f.clock.now().after(seconds(1))), ..error_with("second") };
+    assert_eq!(f.engine.prune(prune(later, false)).await.unwrap().removed, 0);
+    assert_eq!(f.engine.prune(prune(error_with("second"), false)).await.unwrap().removed, 1);
+}
+
+pub async fn what_a_sensitive_task_said_is_not_found(f: Fixture) {
+    let sensitive = Metadata { sensitive: true, ..Metadata::default() };
+    let new = |id: &str| NewTask { metadata: sensitive.clone(), ..task(id) };
+    fail(&f, new("said"), failure("the card is 4711")).await;
+    fail(&f, new("timed-out"), AttemptFailure::new(FailureKind::Timeout, "timed out after 4711s")).await;
+    assert_eq!(names(&f.list(error_with("4711"), 5).await), ["timed-out"], "of these words Jobbers is the author");
 }
 
 pub async fn metadata_stays_with_its_task(f: Fixture) {

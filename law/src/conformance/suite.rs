@@ -425,6 +425,9 @@ macro_rules! conformance_of_tasks {
             a_list_has_sections
             finished_tasks_are_listed_latest_first_over_all_queues
             filters_restrict
+            finished_tasks_are_found_by_time_and_error
+            the_latest_error_is_searched_and_no_other
+            what_a_sensitive_task_said_is_not_found
             metadata_stays_with_its_task
             a_page_has_a_task_once_while_tasks_run
             a_walk_survives_changes

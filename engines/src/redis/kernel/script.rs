@@ -219,6 +219,7 @@ scripts! {
     HOLDERS = "../scripts/read/holders.lua";
     KEEP_CATALOGUE = "../scripts/verbs/keep_catalogue.lua";
     KEEP_SIGNAL = "../scripts/follow/keep_signal.lua";
+    LATEST_ERRORS = "../scripts/read/latest_errors.lua";
     LEASES = "../scripts/read/leases.lua";
     LINK_PIECES = "../scripts/follow/link_pieces.lua";
     LINK_RESTORED = "../scripts/backup/link_restored.lua";

@@ -89,6 +89,12 @@ pub(crate) struct Seen {
     pub(crate) place: String,
 }
 
+impl AsRef<Task> for Seen {
+    fn as_ref(&self) -> &Task {
+        &self.task
+    }
+}
+
 /// Reads a view (`scripts/lib/kernel/view.lua`): without errors.
 pub(crate) fn read_view(view: Value) -> Result<Seen> {
     let [id, record, expires_at, side, depends] = tuple(view)?;

@@ -21,7 +21,10 @@ use crate::redis::{
         values::status_of,
     },
     server::store::Store,
-    verbs::queues::{self, From, QueuesPiece},
+    verbs::{
+        matching::by_error,
+        queues::{self, From, QueuesPiece},
+    },
 };
 
 /// How many pieces one page reads. A filter that few tasks match then gives a short page and a cursor.
@@ -155,7 +158,8 @@ async fn read_page(store: &Store, request: &ListRequest) -> Result<Page> {
                 }
             };
             next = after;
-            let matching = seen.into_iter().map(|seen| seen.task).filter(|task| request.filter.matches(task));
+            let matching = seen.into_iter().filter(|seen| request.filter.matches_except_error(&seen.task)).collect();
+            let matching = by_error(store, &request.filter, matching).await?.into_iter().map(|seen| seen.task);
             page.tasks.extend(matching.map(|task| Task { parameters: None, result: None, checkpoint: None, ..task }));
         }
         match next {

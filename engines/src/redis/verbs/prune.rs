@@ -9,6 +9,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
+    matching::by_error,
     queues::{self, From, QueuesPiece},
     settings,
 };
@@ -240,7 +241,7 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
             return Ok(pruned);
         }
         let piece = piece(store, queue, &after, left, larger_than.is_some()).await?;
-        let doomed = doomed(&piece, &request.scope);
+        let doomed = by_error(store, filter, doomed(&piece, &request.scope)).await?;
         pruned.removed += if request.dry_run { doomed.len() as u64 } else { delete(store, queue, &doomed).await? };
         if !piece.last.is_empty() {
             pruned.next = Some(format!("{queue}|{}", piece.last));
@@ -252,13 +253,13 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
     Ok(pruned)
 }
 
-/// The tasks of a piece that match.
+/// The tasks of a piece that match, if their latest errors do.
 fn doomed<'a>(piece: &'a PrunePiece, scope: &PruneScope) -> Vec<&'a Seen> {
     let PruneScope::Matching { filter, finished_before, larger_than } = scope else { return Vec::new() };
     let matches = |place: usize, seen: &Seen| {
         let kept = seen.task.parameters.as_ref().map_or(0, |parameters| parameters.len() as u64);
         let bytes = kept + piece.side_bytes.get(place).copied().unwrap_or_default();
-        filter.matches(&seen.task)
+        filter.matches_except_error(&seen.task)
             && finished_before.is_none_or(|before| seen.task.completed_at.is_some_and(|at| at < before))
             && larger_than.is_none_or(|than| bytes > than)
     };

@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     dependency::{Dependencies, EndedPredecessor},
-    engine::{Error, LostTask, Result},
+    engine::{Error, LostTask, Result, TaskFilter},
     name::{QueueName, TaskId, TaskName, WorkerId},
     policy::error_kind::ErrorKind,
     task::{AttemptError, FailureKind, Fence, Lease, Progress, Task, metadata::Metadata, suspicion::Suspicion},
@@ -89,6 +89,23 @@ pub(crate) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
         Box::new(Dependencies { total, signals, is_spontaneous, aborted_by, ..Dependencies::default() })
     });
     Ok((key, task))
+}
+
+/// A task as lists show it, if it exists and matches.
+pub(crate) fn find_match(view: &View<'_>, key: i64, filter: &TaskFilter) -> Result<Option<Task>> {
+    let mut statement = view.prepare(sql::LIST_TASK)?;
+    let mut rows = statement.query([key]).or_store()?;
+    let Some(found) = rows.next().or_store()? else { return Ok(None) };
+    let (_, task) = task(found, view)?;
+    let matches = filter.matches_except_error(&task)
+        && (filter.error.is_none() || filter.matches_error(&task, latest_failure(view, key)?.as_ref()));
+    Ok(matches.then_some(task))
+}
+
+fn latest_failure(view: &View<'_>, key: i64) -> Result<Option<AttemptError>> {
+    let mut statement = view.prepare(sql::LATEST_FAILURE)?;
+    let mut rows = statement.query([key]).or_store()?;
+    rows.next().or_store()?.map(failure).transpose()
 }
 
 /// The predecessor that aborted a task, if one did.

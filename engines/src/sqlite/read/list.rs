@@ -187,13 +187,7 @@ impl Walker<'_> {
             return Ok(false);
         }
         self.looked_at += 1;
-        let mut statement = self.view.prepare(sql::LIST_TASK)?;
-        let mut rows = statement.query([key]).or_store()?;
-        let Some(found) = rows.next().or_store()? else { return Ok(true) };
-        let (_, task) = record::task(found, self.view)?;
-        if !self.request.filter.matches(&task) {
-            return Ok(true);
-        }
+        let Some(task) = record::find_match(self.view, key, &self.request.filter)? else { return Ok(true) };
         if self.tasks.len() == self.request.limit {
             return Ok(false);
         }

@@ -198,6 +198,10 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 -- ?1 task's key
 SELECT at, attempt, worker, kind, message, error_kind FROM failure WHERE task = ?1 ORDER BY number
 
+-- latest_failure: a task's latest failed attempt.
+-- ?1 task's key
+SELECT at, attempt, worker, kind, message, error_kind FROM failure WHERE task = ?1 ORDER BY number DESC LIMIT 1
+
 -- trim_failures: forgets all but the latest failed attempts of a task.
 -- ?1 task's key  ?2 how many to keep
 DELETE FROM failure

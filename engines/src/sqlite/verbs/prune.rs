@@ -180,14 +180,11 @@ fn matching(
     let has_more = looked_at.len() > request.limit;
     looked_at.truncate(request.limit);
     let next = looked_at.last().filter(|_| has_more).map(|last| last.revision.to_string());
-    let mut statement = view.prepare(sql::LIST_TASK)?;
     let mut doomed = Vec::new();
     for candidate in looked_at {
-        let mut rows = statement.query([candidate.key]).or_store()?;
-        let Some(found) = rows.next().or_store()? else { continue };
-        let (_, task) = record::task(found, view)?;
+        let Some(task) = record::find_match(view, candidate.key, filter)? else { continue };
         let is_old = finished_before.is_none_or(|before| task.completed_at.is_some_and(|at| at < before));
-        if is_old && filter.matches(&task) && is_larger(view, candidate.key, larger_than)? {
+        if is_old && is_larger(view, candidate.key, larger_than)? {
             doomed.push(candidate);
         }
     }

@@ -317,3 +317,34 @@ async fn a_manager_on_an_empty_store_lists_nothing() {
     }
     assert_eq!(server.get("/workers").await.expect(200), json!({"workers": []}));
 }
+
+#[tokio::test]
+async fn tasks_are_found_by_their_end_and_their_latest_error() {
+    let server = Server::start().await;
+    for (id, message) in [("host", "No such host"), ("late", "timed out")] {
+        submit(&server, id).await;
+        let task = server.claim("default", 1).await.remove(0);
+        let failure = AttemptFailure::new(FailureKind::Error, message);
+        server.settle(&task, Outcome::Failed { failure, dead_letter: false }).await;
+    }
+    submit(&server, "live").await;
+    for (query, expected) in [
+        ("error=NO%20SUCH", vec!["host"]),
+        ("error=t", vec!["late", "host"]),
+        ("error=t&include=errors", vec!["late", "host"]),
+        ("error=nowhere", vec![]),
+        ("error=t&status=completed", vec![]),
+        ("finished_after=2001-01-01T00:00:00Z", vec!["late", "host"]),
+        ("finished_before=2001-01-01T00:00:00Z", vec![]),
+        ("finished_before=3001-01-01T00:00:00Z&error=host", vec!["host"]),
+        ("finished_after=3001-01-01T00:00:00Z&finished_before=2001-01-01T00:00:00Z", vec![]),
+        ("finished_after=2001-01-01T00:00:00Z&status=submitted", vec![]),
+        ("error=t&where=n=1", vec!["late", "host"]),
+    ] {
+        let page = server.get(&format!("/tasks?{query}")).await.expect(200);
+        let ids: Vec<&str> =
+            page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, expected, "{query}");
+        assert_eq!((page.get("next_cursor"), page.get("total")), (None, None), "{query}");
+    }
+}
