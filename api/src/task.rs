@@ -12,6 +12,7 @@ pub mod parents;
 pub mod request;
 pub mod reschedule;
 pub mod resubmit;
+pub mod selection;
 pub(crate) mod sensitive;
 pub mod signal;
 pub mod statuses;

@@ -1,11 +1,12 @@
-//! Which tasks: the flags that `list` and `cancel` share, and the API's query they make.
+//! Which tasks: the flags that `list`, `cancel`, `resubmit` and `delete` share, and the API's query they make.
 
 use std::fmt::Display;
 
 use clap::{
     Args,
-    builder::{PossibleValuesParser, TypedValueParser},
+    builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser},
 };
+use jobbers_api::task::selection::TaskAct;
 use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskName, WorkerId},
@@ -54,7 +55,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "TIME", value_parser = when::parse)]
     pub(crate) finished_before: Option<jiff::Timestamp>,
     /// Only tasks whose latest error contains this text; A to Z match in upper or lower case
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) error: Option<String>,
     /// Only tasks with this value in their parameters, e.g. customer=42; of several, all have to hold
     #[arg(long = "where", value_name = "PATH=VALUE")]
@@ -68,20 +69,13 @@ impl FilterArgs {
         *self == Self::default()
     }
 
-    /// The same for tasks that are not over.
+    /// The same for tasks to which this can be done.
     ///
     /// # Errors
-    /// [`Failure::Usage`] when it asks for tasks that are.
-    pub(crate) fn of_live_tasks(mut self) -> Result<Self, Failure> {
-        if let Some(over) = self.status.iter().find(|status| status.is_finished()) {
-            return Err(Failure::Usage(format!("tasks that are {over} can't be cancelled: they are over")));
-        }
-        if self.finished_after.is_some() || self.finished_before.is_some() {
-            return Err(Failure::Usage("tasks that are finished can't be cancelled".to_owned()));
-        }
-        if self.status.is_empty() {
-            self.status = Status::ALL.into_iter().filter(|status| !status.is_finished()).collect();
-        }
+    /// [`Failure::Usage`] when it asks for others.
+    pub(crate) fn for_act(mut self, act: TaskAct) -> Result<Self, Failure> {
+        let has_end = self.finished_after.is_some() || self.finished_before.is_some();
+        act.restrict(&mut self.status, has_end).map_err(Failure::Usage)?;
         Ok(self)
     }
 
@@ -154,15 +148,5 @@ mod tests {
                 "where=vip=true"
             ]
         );
-    }
-
-    #[test]
-    fn only_live_tasks_are_cancelled() {
-        let over = FilterArgs { status: vec![Status::Completed], ..FilterArgs::default() };
-        assert!(over.of_live_tasks().is_err());
-        let finished = FilterArgs { finished_after: Some(jiff::Timestamp::UNIX_EPOCH), ..FilterArgs::default() };
-        assert!(finished.of_live_tasks().is_err());
-        let live = FilterArgs::default().of_live_tasks().unwrap();
-        assert_eq!(live.status, [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Started]);
     }
 }

@@ -89,6 +89,7 @@ fn of_work() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(tasks::cancel::cancel_many),
         routes!(tasks::reschedule::reschedule_many),
         routes!(tasks::delete::delete_many),
+        routes!(tasks::resubmit::resubmit_many),
         routes!(tasks::statuses::statuses),
         routes!(tasks::show::get_task),
         routes!(tasks::events::events),

@@ -57,7 +57,7 @@ pub fn routes(api: Router, settings: PageSettings) -> Router {
         .route("/ui/", get(overview::show))
         .route("/ui/queues", get(queues::show))
         .route("/ui/queue", get(queues::queue::show).post(queues::queue::change))
-        .route("/ui/tasks", get(tasks::show).post(tasks::change))
+        .route("/ui/tasks", get(tasks::show).post(tasks::acts::change))
         .route("/ui/task", get(tasks::task::show).post(tasks::task::change))
         .route("/ui/letters", get(tasks::letters::show).post(tasks::letters::change))
         .route("/ui/letter", get(tasks::letter::show).post(tasks::letter::change))

@@ -5,9 +5,13 @@ use std::fmt;
 use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::list::FilterRequest;
+use super::{
+    list::FilterRequest,
+    selection::{TaskAct, TaskSelection},
+};
 use crate::{
     openapi::ToSchema,
+    problem::Result,
     value::{Asked, StatusDoc, TaskIdDoc},
     wire::json,
 };
@@ -27,13 +31,28 @@ pub struct CancelRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000, default = 1000)]
     pub limit: Option<usize>,
+    /// With a filter, the `next_cursor` of the call before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 impl CancelRequest {
+    /// The tasks that are meant.
+    ///
+    /// # Errors
+    /// Those of [`FilterRequest::for_act`]; [`Code::InvalidRequest`], [`Code::BatchTooLarge`].
+    ///
+    /// [`Code::InvalidRequest`]: crate::problem::Code::InvalidRequest
+    /// [`Code::BatchTooLarge`]: crate::problem::Code::BatchTooLarge
+    pub fn selection(self) -> Result<TaskSelection> {
+        let filter = self.filter.as_ref().map(|filter| filter.for_act(TaskAct::Cancel)).transpose()?;
+        TaskSelection::of(self.ids, filter, self.limit, self.cursor)
+    }
+
     /// To cancel these tasks.
     #[must_use]
     pub fn of(ids: Vec<TaskId>) -> Self {
-        Self { ids: Some(ids.into_iter().map(Asked::from).collect()), filter: None, limit: None }
+        Self { ids: Some(ids.into_iter().map(Asked::from).collect()), filter: None, limit: None, cursor: None }
     }
 }
 
@@ -99,13 +118,17 @@ pub struct CancelReport {
     pub unknown: u64,
     /// Whether more tasks may match the filter: call again.
     pub more: bool,
+    /// Then the next call goes on here, with this as its `cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
     /// One by one, in the order given.
     pub tasks: Vec<CancelledView>,
 }
 
 impl CancelReport {
-    /// What a cancel did to those of these tasks whose ids are legal; `more` as in [`CancelReport::more`].
-    pub fn new(ids: &[Asked<TaskId>], answers: &[Cancelled], more: bool) -> Self {
+    /// What a cancel did to those of these tasks whose ids are legal; `next_cursor` as in
+    /// [`CancelReport::next_cursor`].
+    pub fn new(ids: &[Asked<TaskId>], answers: &[Cancelled], next_cursor: Option<String>) -> Self {
         let answered = Asked::with_answers(ids, answers, &Cancelled::Unknown);
         let tasks: Vec<_> = answered.map(|(id, answer)| CancelledView::new(id, answer)).collect();
         let count = |outcome| tasks.iter().filter(|task| task.outcome == outcome).count() as u64;
@@ -114,7 +137,8 @@ impl CancelReport {
             requested: count(CancelOutcome::Requested),
             already_over: count(CancelOutcome::AlreadyOver),
             unknown: count(CancelOutcome::Unknown),
-            more,
+            more: next_cursor.is_some(),
+            next_cursor,
             tasks,
         }
     }

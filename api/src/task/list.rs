@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     condition::Condition,
+    selection::TaskAct,
     sensitive,
     view::{ProgressView, TaskView},
 };
@@ -257,12 +258,15 @@ pub struct FilterRequest {
 }
 
 impl FilterRequest {
-    /// The filter, for tasks that are not over.
+    /// The filter, for tasks to which this can be done.
     ///
     /// # Errors
-    /// [`Code::InvalidRequest`] when it restricts nothing or asks for a finished status.
-    pub fn of_live_tasks(&self) -> Result<TaskFilter> {
-        let refused = |detail: String| Err(Problem::new(Code::InvalidRequest, detail).at("/filter"));
+    /// [`Code::InvalidRequest`] when it restricts nothing or asks for a status to which this can't be done.
+    pub fn for_act(&self, act: TaskAct) -> Result<TaskFilter> {
+        if self.error.as_deref() == Some("") {
+            let detail = "an empty error restricts nothing; leave it out".to_owned();
+            return Err(Problem::new(Code::InvalidRequest, detail).at("/filter/error"));
+        }
         let mut filter = TaskFilter {
             statuses: self.status.clone(),
             queue: self.queue.clone(),
@@ -279,19 +283,16 @@ impl FilterRequest {
             error: self.error.clone(),
         };
         if filter == TaskFilter::default() {
-            return refused("the filter must restrict something; to empty a queue, purge it".to_owned());
+            return Err(misused("the filter must restrict something; to empty a queue, purge it".to_owned()));
         }
-        if let Some(over) = filter.statuses.iter().find(|status| status.is_finished()) {
-            return refused(format!("tasks that are {over} can't be cancelled"));
-        }
-        if filter.finished_after.is_some() || filter.finished_before.is_some() {
-            return refused("tasks that are finished can't be cancelled".to_owned());
-        }
-        if filter.statuses.is_empty() {
-            filter.statuses = Status::ALL.into_iter().filter(|status| !status.is_finished()).collect();
-        }
+        act.restrict(&mut filter.statuses, self.finished_after.is_some() || self.finished_before.is_some())
+            .map_err(misused)?;
         Ok(filter)
     }
+}
+
+fn misused(detail: String) -> Problem {
+    Problem::new(Code::InvalidRequest, detail).at("/filter")
 }
 
 /// A page of tasks.

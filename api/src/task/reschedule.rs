@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Rescheduled, TaskFilter},
-    lifecycle::Status,
-    name::TaskId,
-    task::Start,
-    time::Timestamp,
-    values::duration,
+    engine::Rescheduled, lifecycle::Status, name::TaskId, task::Start, time::Timestamp, values::duration,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{list::FilterRequest, request::start};
+use super::{
+    list::FilterRequest,
+    request::start,
+    selection::{TaskAct, TaskSelection},
+};
 use crate::{
     openapi::{IntoParams, ToSchema},
     problem::{Code, Problem, Result},
@@ -52,7 +51,7 @@ impl RescheduleParams {
 }
 
 /// Which tasks get another time, `ids` or `filter`, and which; without `delay` and `run_at`, they may start at once.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RescheduleRequest {
     /// These, at most 1,000. One that can't be an id is answered as unknown.
@@ -66,7 +65,10 @@ pub struct RescheduleRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000, default = 1000)]
     pub limit: Option<usize>,
-    /// This long from now.
+    /// With a filter, the `next_cursor` of the call before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// This long from now; with `ids`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub delay: Option<Duration>,
@@ -76,25 +78,27 @@ pub struct RescheduleRequest {
 }
 
 impl RescheduleRequest {
+    /// The tasks that are meant.
+    ///
+    /// # Errors
+    /// Those of [`FilterRequest::for_act`]; [`Code::InvalidRequest`], [`Code::BatchTooLarge`].
+    pub fn selection(self) -> Result<TaskSelection> {
+        let filter = self.filter.as_ref().map(|filter| filter.for_act(TaskAct::Reschedule)).transpose()?;
+        TaskSelection::of(self.ids, filter, self.limit, self.cursor)
+    }
+
     /// When they may start.
     ///
     /// # Errors
-    /// [`Code::InvalidRequest`] for both `delay` and `run_at`, and for more than 366 days ahead.
+    /// [`Code::InvalidRequest`] for both `delay` and `run_at`, for `delay` with a filter, and for more than 366 days ahead.
     pub fn start(&self, now: impl FnOnce() -> Timestamp) -> Result<Start> {
+        if self.delay.is_some() && self.filter.is_some() {
+            // Calls that go on by a cursor would meet the same tasks for ever.
+            let detail = "goes with ids; with a filter say run_at, which is the same time in each call";
+            return Err(Problem::new(Code::InvalidRequest, format!("delay {detail}")).at("/delay"));
+        }
         start(self.delay, self.run_at, now)
     }
-}
-
-/// The scheduled tasks that match a filter.
-///
-/// # Errors
-/// [`Code::InvalidRequest`] when it restricts nothing, or asks for another status.
-pub fn of_scheduled_tasks(filter: &FilterRequest) -> Result<TaskFilter> {
-    if let Some(other) = filter.status.iter().find(|status| **status != Status::Scheduled) {
-        let detail = format!("tasks that are {other} have no time to start at: only scheduled ones have");
-        return Err(Problem::new(Code::InvalidRequest, detail).at("/filter"));
-    }
-    Ok(TaskFilter { statuses: vec![Status::Scheduled], ..filter.of_live_tasks()? })
 }
 
 /// The outcome for one task.
@@ -146,15 +150,17 @@ pub struct RescheduleReport {
     pub not_scheduled: u64,
     /// How many do not exist.
     pub unknown: u64,
-    /// Whether more tasks may match the filter. Call again, unless they get a later time: then they go on matching.
-    pub more: bool,
+    /// Where the next call goes on, if more tasks may match the filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
     /// One by one, in the order given.
     pub tasks: Vec<RescheduledView>,
 }
 
 impl RescheduleReport {
-    /// The outcome for those of these tasks whose ids are legal; `more` as in [`RescheduleReport::more`].
-    pub fn new(ids: &[Asked<TaskId>], answers: &[Rescheduled], more: bool) -> Self {
+    /// The outcome for those of these tasks whose ids are legal; `next_cursor` as in
+    /// [`RescheduleReport::next_cursor`].
+    pub fn new(ids: &[Asked<TaskId>], answers: &[Rescheduled], next_cursor: Option<String>) -> Self {
         let answered = Asked::with_answers(ids, answers, &Rescheduled::Unknown);
         let tasks: Vec<_> = answered.map(|(id, answer)| RescheduledView::new(id, answer)).collect();
         let count = |outcome| tasks.iter().filter(|task| task.outcome == outcome).count() as u64;
@@ -162,7 +168,7 @@ impl RescheduleReport {
             rescheduled: count(RescheduleOutcome::Rescheduled),
             not_scheduled: count(RescheduleOutcome::NotScheduled),
             unknown: count(RescheduleOutcome::Unknown),
-            more,
+            next_cursor,
             tasks,
         }
     }

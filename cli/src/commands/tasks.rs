@@ -7,6 +7,7 @@ pub mod depend;
 pub mod dlq;
 pub mod explain;
 pub mod list;
+mod matching;
 pub(super) mod parameters;
 pub mod reschedule;
 pub mod resubmit;

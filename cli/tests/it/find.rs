@@ -76,6 +76,67 @@ fn a_task_that_is_over_is_sent_again_kept_or_not() {
 }
 
 #[test]
+fn tasks_that_match_are_sent_again_and_deleted() {
+    let up = Up::start();
+    for id in ["first", "second"] {
+        up.jobbers(&["submit", "fail", "kind=fatal", "message=no such host", "--id", id, "--wait"]).ends_with(1);
+    }
+    up.jobbers(&["submit", "fail", "kind=fatal", "message=other", "--id", "third", "--wait"]).ends_with(1);
+    up.jobbers(&["queues", "create", "slow", "--paused"]).ok();
+    for command in ["resubmit", "delete"] {
+        let asked = up.jobbers(&[command, "--error", "no such"]).ends_with(2);
+        assert!(asked.err.contains("2 tasks") && asked.err.contains("--yes"), "it shows them and asks: {asked:?}");
+        let none = up.jobbers(&[command, "--error", "nothing like it"]).ends_with(1);
+        assert!(none.err.contains("matches"), "{none:?}");
+        assert!(up.jobbers(&[command, "first", "--error", "no such"]).ends_with(2).err.contains("not by both"));
+        up.jobbers(&[command, "--error", ""]).ends_with(2);
+    }
+    up.jobbers(&["resubmit", "--status", "completed", "--yes"]).ends_with(2);
+    up.jobbers(&["delete", "--status", "started", "--yes"]).ends_with(2);
+    let sent = up.jobbers(&["resubmit", "--error", "NO SUCH", "--to-queue", "slow", "--yes"]).ok();
+    assert_eq!(sent.out, "2 tasks sent again\n");
+    assert_eq!(up.jobbers(&["list", "--queue", "slow"]).ok().out.lines().count(), 3);
+    assert_eq!(up.jobbers(&["delete", "--queue", "slow", "--yes"]).ok().out, "2 tasks deleted\n");
+    assert_eq!(up.jobbers(&["delete", "--error", "other", "--yes"]).ok().out, "1 task deleted\n");
+    assert!(up.jobbers(&["list"]).ok().out.is_empty());
+}
+
+#[test]
+fn scheduled_tasks_run_now_or_at_another_time() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "slow", "--paused"]).ok();
+    for id in ["first", "second", "third"] {
+        up.jobbers(&["submit", "echo", "--id", id, "--queue", "slow", "--delay", "1h"]).ok();
+    }
+    assert_eq!(up.jobbers(&["reschedule", "first", "--delay", "2h"]).ok().out, "first is scheduled\n");
+    assert_eq!(up.jobbers(&["reschedule", "first"]).ok().out, "first is submitted\n");
+    let mixed = up.jobbers(&["reschedule", "first", "nobody", "second"]).ends_with(1);
+    assert_eq!(mixed.out, "first is submitted, and not scheduled\nnobody does not exist\nsecond is submitted\n");
+    for id in ["fourth", "fifth"] {
+        up.jobbers(&["submit", "echo", "--id", id, "--queue", "slow", "--delay", "1h"]).ok();
+    }
+    let asked = up.jobbers(&["reschedule", "--queue", "slow"]).ends_with(2);
+    assert!(asked.err.contains("Run 3 tasks now?"), "{asked:?}");
+    // Tasks that get a later time come again in a walk by their times, which ends all the same.
+    let later = up.jobbers(&["reschedule", "--queue", "slow", "--delay", "3h", "--yes"]).ok();
+    assert!(later.out.ends_with("tasks rescheduled\n"), "{later:?}");
+    let scheduled = up.jobbers(&["scheduled", "--queue", "slow"]).ok().out;
+    assert!(scheduled.lines().count() == 4 && scheduled.contains("3h"), "{scheduled}");
+    let now = up.jobbers(&["reschedule", "--queue", "slow", "--yes"]).ok();
+    assert_eq!(now.out, "3 tasks rescheduled\n");
+    assert_eq!(up.jobbers(&["list", "--queue", "slow", "--status", "submitted"]).ok().out.lines().count(), 6);
+    for wrong in [
+        &["reschedule"][..],
+        &["reschedule", "first", "--queue", "slow"],
+        &["reschedule", "first", "--delay", "soon"],
+        &["reschedule", "first", "--delay", "1h", "--run-at", "2030-01-01T00:00:00Z"],
+        &["reschedule", "--status", "submitted", "--yes"],
+    ] {
+        up.jobbers(wrong).ends_with(2);
+    }
+}
+
+#[test]
 fn a_task_is_made_to_wait_for_further_tasks() {
     let up = Up::start();
     for id in ["first", "second", "third"] {

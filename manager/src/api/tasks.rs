@@ -10,6 +10,8 @@ pub(super) mod page;
 pub(super) mod reschedule;
 pub(super) mod resubmit;
 pub(super) mod reveal;
+mod selected;
+mod send_again;
 pub(super) mod show;
 pub(super) mod signal;
 pub(super) mod statuses;

@@ -75,6 +75,7 @@ fn body(operation: &str) -> Option<Value> {
         }
         "signal_task" => json!({"name": "approved"}),
         "resubmit_task" => json!({"reset_retry_count": true}),
+        "resubmit_tasks" => json!({"filter": {"queue": "mail", "error": "timeout"}, "limit": 100}),
         "resubmit_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "delete_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "create_queue" | "put_queue" => queue,

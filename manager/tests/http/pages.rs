@@ -301,7 +301,7 @@ on_both_engines! {
     actions a_task_is_cancelled_and_sent_again
     actions a_scheduled_task_gets_another_time
     actions chosen_tasks_are_asked_about_first
-    actions all_tasks_that_match_are_cancelled
+    actions all_tasks_that_match_are_cancelled_sent_again_and_deleted
     actions dead_letters_are_sent_again_and_deleted
     actions workers_are_drained_and_let_claim_again
     actions what_a_worker_runs_longest_is_shown

@@ -10,6 +10,7 @@ mod explain;
 mod gates;
 mod reads;
 mod reschedule;
+mod resubmit;
 mod sensitive;
 mod submit;
 mod unique;

@@ -20,8 +20,6 @@ pub(crate) enum Did {
     PurgedInPart,
     Moved,
     Cancelled,
-    CancelledInPart,
-    Deleted,
     Resubmitted,
     RunsNow,
     Rescheduled,
@@ -77,8 +75,6 @@ impl Did {
                 (said, None)
             }
             Self::Cancelled => (format!("{} cancelled, or asked to stop.", many(n, "task")), named("jobbers cancel")),
-            Self::CancelledInPart => (format!("{} cancelled; more are left. Cancel again.", many(n, "task")), None),
-            Self::Deleted => (format!("{} deleted.", many(n, "task")), named("jobbers delete")),
             Self::Resubmitted => (format!("{} sent again.", many(n, "task")), named("jobbers resubmit")),
             Self::RunsNow => ("It waits for a worker, and for nothing else.".to_owned(), named("jobbers reschedule")),
             Self::Rescheduled => ("It starts at another time.".to_owned(), named("jobbers reschedule --delay …")),
@@ -158,8 +154,12 @@ pub(crate) fn back(page: &str, name: Option<(&str, &str)>, did: Did, n: Option<u
         #[serde(skip_serializing_if = "Option::is_none")]
         n: Option<u64>,
     }
-    let said = serde_html_form::to_string(Said { did, n }).unwrap_or_default();
-    let page = name.map_or_else(|| page.to_owned(), |name| to(page, &[name]));
+    back_saying(&name.map_or_else(|| page.to_owned(), |name| to(page, &[name])), &Said { did, n })
+}
+
+/// Sends the browser back to a page that says in its own words what was done.
+pub(crate) fn back_saying(page: &str, said: &impl Serialize) -> Response {
+    let said = serde_html_form::to_string(said).unwrap_or_default();
     let joint = if page.contains('?') { '&' } else { '?' };
     Redirect::to(&format!("{page}{joint}{said}")).into_response()
 }

@@ -113,7 +113,7 @@ impl Client {
         match self.transport() {
             ClientTransport::Store(store) => Ok(store.engine().delete_tasks(ids, cascade).await?),
             ClientTransport::Http(http) => {
-                let body = DeleteRequest { ids: asked(ids), cascade };
+                let body = DeleteRequest::of(ids.iter().cloned(), cascade);
                 let answer: DeleteReport = http.post("/tasks/delete", &body, Duration::ZERO).await?;
                 Ok(answer.tasks.iter().map(|task| read_deleted(task.outcome)).collect())
             }

@@ -4,21 +4,18 @@ use std::process::ExitCode;
 
 use jobbers_api::task::{
     cancel::{CancelOutcome, CancelReport, CancelRequest},
-    list::TaskPageView,
+    selection::TaskAct,
 };
 use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use jobbers_process::exit;
 
 use crate::{
     client::{ClientArgs, ManagerClient},
-    commands::tasks::list::{self, Purpose},
+    commands::tasks::matching::{self, MatchWalk, MeantTasks, Question},
     failure::Failure,
     filter::FilterArgs,
     terminal::output,
 };
-
-/// Tasks shown before a filter's tasks are cancelled.
-const PREVIEW: u64 = 10;
 
 /// Flags of `jobbers cancel`.
 #[derive(Debug, clap::Args)]
@@ -43,12 +40,11 @@ pub struct Args {
 /// When neither ids nor a filter are given, or both; when the manager can't be asked.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
-    let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
-    match (args.ids.is_empty(), args.filter.is_empty()) {
-        (true, true) => usage("name tasks by their ids, or by a filter such as --queue or --name"),
-        (false, false) => usage("name tasks by their ids or by a filter, not by both"),
-        (false, true) => by_id(&client, &args.ids, args.client.json).await,
-        (true, false) => by_filter(&client, args.filter.of_live_tasks()?, args.yes, args.client.json).await,
+    match matching::meant(args.ids, args.filter)? {
+        MeantTasks::Ids(ids) => by_id(&client, &ids, args.client.json).await,
+        MeantTasks::Matching(filter) => {
+            by_filter(&client, filter.for_act(TaskAct::Cancel)?, args.yes, args.client.json).await
+        }
     }
 }
 
@@ -81,57 +77,27 @@ fn show(report: &CancelReport) -> Result<(), Failure> {
     output::table(&table)
 }
 
-/// Walks through the tasks by the API's cursor and cancels them by id, so that each is asked once: tasks that run go on
-/// matching the filter until their workers answer.
+/// Cancels by id, so that each is asked once: tasks that run go on matching the filter until their workers answer.
 async fn by_filter(client: &ManagerClient, filter: FilterArgs, yes: bool, json: bool) -> Result<ExitCode, Failure> {
-    if !yes && !agreed(client, &filter).await? {
+    let question = Question { verb: "Cancel", rest: "", nothing: "no live task matches" };
+    if !yes && !matching::agreed(client, &filter, question).await? {
         output::note("nothing was cancelled");
         return Ok(exit::FAILURE.into());
     }
     let mut tally = CancelTally::default();
-    let mut cursor = None;
-    loop {
-        let answer = list::page(client, &filter, MAX_BATCH as u64, cursor.as_deref(), Purpose::Act).await?;
-        let page: TaskPageView = answer.read()?;
-        let ids: Vec<TaskId> = page.tasks.into_iter().map(|task| task.id).collect();
-        if !ids.is_empty() {
-            let answer = client.post("/tasks/cancel", Some(&CancelRequest::of(ids))).await?;
-            if json {
-                output::document(&answer.body)?;
-            }
-            tally.add(&answer.read()?);
+    let mut walk = MatchWalk::new(client, filter);
+    while let Some(ids) = walk.next().await? {
+        let answer = client.post("/tasks/cancel", Some(&CancelRequest::of(ids))).await?;
+        if json {
+            output::document(&answer.body)?;
         }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
+        tally.add(&answer.read()?);
     }
     if !json {
         let told = output::count(tally.requested, "running task");
         output::line(format_args!("{} cancelled, {told} told", output::count(tally.cancelled, "task")))?;
     }
     Ok(exit::OK)
-}
-
-async fn agreed(client: &ManagerClient, filter: &FilterArgs) -> Result<bool, Failure> {
-    let mut preview: TaskPageView = list::page(client, filter, PREVIEW, None, Purpose::Show).await?.read()?;
-    // A search by parameters may have to go on for its first task.
-    while preview.tasks.is_empty()
-        && let Some(cursor) = preview.next_cursor.as_deref()
-    {
-        preview = list::page(client, filter, PREVIEW, Some(cursor), Purpose::Show).await?.read()?;
-    }
-    if preview.tasks.is_empty() {
-        output::note("no live task matches");
-        return Ok(false);
-    }
-    output::note_table(&list::table(&preview.tasks));
-    let question = match (preview.next_cursor, preview.total) {
-        (None, _) => format!("Cancel {}?", output::count(preview.tasks.len() as u64, "task")),
-        (Some(_), Some(total)) => format!("{} match. Cancel them all?", output::count(total, "task")),
-        (Some(_), None) => "These and more match. Cancel them all?".to_owned(),
-    };
-    output::confirm(&question)
 }
 
 /// The total result.

@@ -2,15 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use jobbers_api::{
-    problem::{Code, Problem, Result},
-    task::list::FilterRequest,
-    value::Asked,
-};
+use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
     engine::{Engine, Error, ListRequest, Page, QueueListRequest, QueueStats, TaskFilter, reads::validate_limit},
-    limits::MAX_BATCH,
-    name::TaskId,
     task::Task,
 };
 
@@ -57,33 +51,6 @@ async fn fill_within(
         }
     }
     Ok(filled)
-}
-
-/// The tasks that a request names: by their `ids`, or up to `limit` of those that match its `filter`, as `read` understands it,
-/// and that `wanted` keeps. And whether more may match.
-pub(in crate::api) async fn named(
-    engine: &dyn Engine,
-    (ids, filter): (Option<Vec<Asked<TaskId>>>, Option<FilterRequest>),
-    limit: Option<usize>,
-    read: impl FnOnce(&FilterRequest) -> Result<TaskFilter>,
-    wanted: impl Fn(&Task) -> bool,
-) -> Result<(Vec<Asked<TaskId>>, bool)> {
-    let refused = |detail: &str| Err(Problem::new(Code::InvalidRequest, detail));
-    match (ids, filter) {
-        (Some(ids), None) if limit.is_none() && ids.len() <= MAX_BATCH => Ok((ids, false)),
-        (Some(ids), None) if limit.is_none() => {
-            let detail = format!("a call names at most {MAX_BATCH} tasks, not {}", ids.len());
-            Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"))
-        }
-        (Some(_), None) => refused("limit goes with a filter; of ids, all are taken"),
-        (None, Some(filter)) => {
-            let page = fill(engine, read(&filter)?, limit.unwrap_or(MAX_BATCH), None, wanted)
-                .await
-                .map_err(|problem| problem.recode(Code::InvalidParameter, Code::InvalidRequest).at("/limit"))?;
-            Ok((page.tasks.into_iter().map(|task| Asked::from(task.id)).collect(), page.next.is_some()))
-        }
-        (Some(_), Some(_)) | (None, None) => refused("say either ids or filter"),
-    }
 }
 
 /// How many tasks match in all, for the first page of a list. The store counts tasks by queue and status, so a filter that

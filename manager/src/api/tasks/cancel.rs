@@ -9,16 +9,13 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
-    task::{
-        cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
-        list::FilterRequest,
-    },
+    task::cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
     value::{Asked, TaskIdDoc},
 };
 use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
 
+use super::selected;
 use crate::{
-    api::lists::listing,
     app::App,
     audit::audited::Audited,
     handlers::{
@@ -61,7 +58,7 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
 /// Cancel several tasks, by id or by filter
 ///
 /// With a filter, tasks that are over and running ones with a cancel request are skipped; `more` says whether to
-/// call again.
+/// call again, with `next_cursor` as the `cursor`.
 #[utoipa::path(
     post, path = "/tasks/cancel", tag = "tasks", operation_id = "cancel_tasks",
     security(("key" = ["tasks:control"])),
@@ -69,17 +66,10 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
     responses((status = 200, description = "The result for them", body = CancelReport), CancelManyProblems)
 )]
 pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json<CancelRequest>) -> Result<Response> {
-    let (ids, more) = listing::named(
-        &*app.engine,
-        (request.ids, request.filter),
-        request.limit,
-        FilterRequest::of_live_tasks,
-        |task| !task.cancel_requested,
-    )
-    .await?;
+    let (ids, next) = selected::find(&app, request.selection()?, |task| !task.cancel_requested).await?;
     let legal = Asked::all_legal(&ids);
     let answers = if legal.is_empty() { Vec::new() } else { app.engine.cancel(&legal).await? };
-    let report = CancelReport::new(&ids, &answers, more);
+    let report = CancelReport::new(&ids, &answers, next);
     let counts = [("cancelled", report.cancelled), ("requested", report.requested)];
     let is_changed =
         |task: &&CancelledView| matches!(task.outcome, CancelOutcome::Cancelled | CancelOutcome::Requested);

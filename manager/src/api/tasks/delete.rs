@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
 use jobbers_api::{
-    problem::{Code, Problem, Result, WITH_BODY},
+    problem::{Code, Result, WITH_BODY},
     task::delete::{DeleteOutcome, DeleteReport, DeleteRequest},
     value::Asked,
 };
-use jobbers_common::limits::MAX_BATCH;
 
+use super::selected;
 use crate::{
     app::App,
     audit::audited::Audited,
@@ -20,8 +20,8 @@ problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
 
 /// Delete tasks
 ///
-/// By their ids, with all that is stored of them; the ids are free again. A running task stays, and the answer names it:
-/// cancel it first. A task that depends on a deleted one no longer does, unless that one had ended before: then the end
+/// By their ids or by a filter, with all that is stored of them; the ids are free again. A running task stays: cancel it
+/// first. With `next_cursor` as the `cursor` of the next call, a filter goes on where this one ended. A task that depends on a deleted one no longer does, unless that one had ended before: then the end
 /// counts. If it depends on nothing else, it is deleted too, and so on; with `cascade` set to `false` it runs instead.
 /// Tasks that go so are not listed in the answer. Sending this again is safe.
 #[utoipa::path(
@@ -31,13 +31,11 @@ problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
     responses((status = 200, description = "The result for each", body = DeleteReport), DeleteProblems)
 )]
 pub(crate) async fn delete_many(State(app): State<Arc<App>>, Json(request): Json<DeleteRequest>) -> Result<Response> {
-    let DeleteRequest { ids, cascade } = request;
-    if ids.len() > MAX_BATCH {
-        let detail = format!("a call deletes at most {MAX_BATCH} tasks, not {}", ids.len());
-        return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
-    }
-    let answers = app.engine.delete_tasks(&Asked::all_legal(&ids), cascade).await?;
-    let report = DeleteReport::new(&ids, &answers);
+    let cascade = request.cascade;
+    let (ids, next) = selected::find(&app, request.selection()?, |_| true).await?;
+    let legal = Asked::all_legal(&ids);
+    let answers = if legal.is_empty() { Vec::new() } else { app.engine.delete_tasks(&legal, cascade).await? };
+    let report = DeleteReport::new(&ids, &answers, next);
     let deleted = report.tasks.iter().filter(|task| task.outcome == DeleteOutcome::Deleted);
     let audited = Audited::counts([("deleted", report.deleted)]).with_ids(deleted.filter_map(|task| task.id.legal()));
     Ok(audited.answer(axum::Json(report)))

@@ -8,16 +8,13 @@ use axum::{
 };
 use jobbers_api::{
     problem::{Code, Problem, Result, WITH_BODY},
-    task::reschedule::{
-        RescheduleOutcome, RescheduleParams, RescheduleReport, RescheduleRequest, RescheduledView, of_scheduled_tasks,
-    },
+    task::reschedule::{RescheduleOutcome, RescheduleParams, RescheduleReport, RescheduleRequest, RescheduledView},
     value::{Asked, TaskIdDoc},
 };
 use jobbers_common::{engine::Rescheduled, name::TaskId};
 
-use super::submit::present;
+use super::{selected, submit::present};
 use crate::{
-    api::lists::listing,
     app::App,
     audit::audited::Audited,
     handlers::{
@@ -72,12 +69,10 @@ pub(crate) async fn reschedule_many(
     Json(request): Json<RescheduleRequest>,
 ) -> Result<Response> {
     let start = request.start(present)?;
-    let (ids, more) =
-        listing::named(&*app.engine, (request.ids, request.filter), request.limit, of_scheduled_tasks, |_| true)
-            .await?;
+    let (ids, next) = selected::find(&app, request.selection()?, |_| true).await?;
     let legal = Asked::all_legal(&ids);
     let answers = if legal.is_empty() { Vec::new() } else { app.engine.reschedule(&legal, start).await? };
-    let report = RescheduleReport::new(&ids, &answers, more);
+    let report = RescheduleReport::new(&ids, &answers, next);
     let is_changed = |task: &&RescheduledView| task.outcome == RescheduleOutcome::Rescheduled;
     let changed = report.tasks.iter().filter(is_changed).filter_map(|task| task.id.legal());
     Ok(Audited::counts([("rescheduled", report.rescheduled)]).with_ids(changed).answer(axum::Json(report)))

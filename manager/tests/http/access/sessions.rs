@@ -222,6 +222,30 @@ async fn a_form_without_the_token_of_its_session_changes_nothing() {
 }
 
 #[tokio::test]
+async fn who_may_not_act_on_all_that_match_sees_why() {
+    let (server, ..) = locked().await;
+    let (viewer, _) = create(&*server.engine, Some(AccessRole::Viewer), &[]).await;
+    let read = || server.request(Method::GET, "/tasks/a").bearer_auth(viewer.as_str());
+    soon(async { while server.send(read()).await.status != 200 {} }).await;
+    let cookie = sign_in(&server, &viewer).await;
+    let list = "/ui/tasks?name=t";
+    let token = token_of(&open(&server, &cookie, list).await);
+    let send = async |fields: &str| {
+        let sent = form(&server, list, &format!("csrf={token}&{fields}")).header("cookie", &cookie);
+        unfollowed(sent).await
+    };
+    for (act, scope) in
+        [("delete_all", "tasks:delete"), ("cancel_all", "tasks:control"), ("delete&id=a", "tasks:delete")]
+    {
+        assert_eq!(send(&format!("act={act}")).await.status, 200, "{act}: one may ask how many they are");
+        let refused = send(&format!("act={act}&sure=yes")).await;
+        assert!(refused.status == 403 && refused.text.contains(scope), "{act}: {}", refused.text);
+    }
+    assert_eq!(server.send(read()).await.expect(200)["status"], "submitted", "nothing was done");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn the_first_page_shows_what_a_key_may_read_and_says_why_the_rest_is_missing() {
     let (server, operator, _) = locked().await;
     let (reader, _) = create(&*server.engine, None, &[Scope::QueuesRead]).await;

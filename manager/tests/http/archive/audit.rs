@@ -96,11 +96,18 @@ async fn bulk_changes_are_logged_by_numbers_and_ids() {
     let ids: Vec<String> = (0..55).map(|n| format!("t{n}")).chain(["gone".to_owned()]).collect();
     bench.post("/tasks/cancel", json!({"ids": ids})).await.expect(200);
     bench.post("/queues/default/purge", json!({})).await.expect(200);
+    let cancelled = json!({"filter": {"queue": "default", "status": ["cancelled"]}, "limit": 2});
+    bench.post("/tasks/resubmit", &cancelled).await.expect(200);
+    bench.post("/tasks/resubmit", json!({"ids": ["gone"]})).await.expect(200);
+    bench.post("/tasks/delete", &cancelled).await.expect(200);
     let entries = changes(&bench, "").await;
-    assert_eq!(texts(&entries, "operation"), ["purge_queue", "cancel_tasks"]);
-    assert_eq!(entries[0]["counts"], json!({"removed": 5}));
-    assert_eq!((&entries[1]["counts"], &entries[1]["cut"]), (&json!({"cancelled": 55}), &json!(true)));
-    assert_eq!(entries[1]["ids"].as_array().unwrap().len(), 50);
+    let operations = ["delete_tasks", "resubmit_tasks", "resubmit_tasks", "purge_queue", "cancel_tasks"];
+    assert_eq!(texts(&entries, "operation"), operations);
+    assert_eq!((&entries[0]["counts"], &entries[1]["counts"]), (&json!({"deleted": 2}), &json!({"refused": 1})));
+    assert_eq!((&entries[2]["counts"], &entries[2]["ids"]), (&json!({"resubmitted": 2}), &json!(["t54", "t53"])));
+    assert_eq!(entries[3]["counts"], json!({"removed": 5}));
+    assert_eq!((&entries[4]["counts"], &entries[4]["cut"]), (&json!({"cancelled": 55}), &json!(true)));
+    assert_eq!(entries[4]["ids"].as_array().unwrap().len(), 50);
 }
 
 #[tokio::test]

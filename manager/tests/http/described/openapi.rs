@@ -26,7 +26,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 96] = [
+const OPERATIONS: [&str; 97] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -105,6 +105,7 @@ const OPERATIONS: [&str; 96] = [
     "POST /tasks/cancel",
     "POST /tasks/delete",
     "POST /tasks/reschedule",
+    "POST /tasks/resubmit",
     "POST /tasks/statuses",
     "POST /tasks/{id}/cancel",
     "POST /tasks/{id}/dependencies",

@@ -132,16 +132,52 @@ pub(super) async fn chosen_tasks_are_asked_about_first(site: Site) {
     assert!(site.send(site.form(page, &[("act", "delete")])).await.text.contains("No task is chosen"));
 }
 
-pub(super) async fn all_tasks_that_match_are_cancelled(site: Site) {
+/// What the page says when a form is sent: the question of an act.
+async fn question(site: &Site, page: &str, fields: &[(&str, &str)]) -> String {
+    let answer = site.send(site.form(page, fields)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.text
+}
+
+pub(super) async fn all_tasks_that_match_are_cancelled_sent_again_and_deleted(site: Site) {
     for (id, team) in [("a", "x"), ("b", "x"), ("c", "y")] {
         site.post("/tasks", json!({"id": id, "name": "echo", "labels": {"team": team}})).await.expect(201);
     }
-    assert!(!site.page("/ui/tasks").await.contains("Cancel all that match"), "not all tasks there are");
+    assert!(!site.page("/ui/tasks").await.contains("all that match"), "not all tasks there are");
     let page = "/ui/tasks?label=team%3Dx";
-    assert!(site.page(page).await.contains("jobbers cancel --label team=x"));
-    let next = site.act(page, &[("act", "cancel_all")]).await;
+    let shown = site.page(page).await;
+    assert!(["Cancel", "Send", "Delete"].iter().all(|act| shown.contains(&format!("{act} all that match"))), "{shown}");
+    assert!(
+        !site.page("/ui/tasks?where=n%3D1&queue=default").await.contains("all that match"),
+        "no filter finds these"
+    );
+    let asked = question(&site, page, &[("act", "cancel_all")]).await;
+    assert!(asked.contains("Cancel 2 tasks?") && asked.contains("jobbers cancel --label team=x"), "{asked}");
+    assert_eq!(site.status("a").await, "submitted", "nothing is done yet");
+    let next = site.act(page, &[("act", "cancel_all"), ("sure", "yes")]).await;
     assert!(site.page(&next).await.contains("2 tasks cancelled"), "{next}");
     assert_eq!((site.status("b").await, site.status("c").await), (json!("cancelled"), json!("submitted")));
+    assert!(question(&site, page, &[("act", "cancel_all")]).await.contains("No task matches"));
+
+    let asked = question(&site, page, &[("act", "resubmit_all")]).await;
+    assert!(asked.contains("Send 2 tasks again?") && asked.contains("jobbers resubmit --label team=x"), "{asked}");
+    let again = site.act(page, &[("act", "resubmit_all"), ("sure", "yes")]).await;
+    let said = site.page(&again).await;
+    assert!(said.contains("2 tasks sent again") && said.contains("jobbers resubmit --label team=x"), "{said}");
+    assert_eq!(site.status("a").await, "submitted");
+    let twice = site.act(page, &[("act", "resubmit_all"), ("sure", "yes")]).await;
+    assert!(site.page(&twice).await.contains("0 tasks sent again"), "they wait already");
+
+    let both = "/ui/tasks?label=team%3Dx&status=submitted%2Cstarted";
+    // The latest was sent again first, behind the task of the other team.
+    assert_eq!(site.claim("default", 2).await[1].id.as_str(), "b");
+    let asked = question(&site, both, &[("act", "delete_all")]).await;
+    assert!(asked.contains("Delete 1 task?") && asked.contains("jobbers delete --status submitted"), "{asked}");
+    let next = site.act(both, &[("act", "delete_all"), ("sure", "yes")]).await;
+    let said = site.page(&next).await;
+    assert!(said.contains("1 task deleted") && said.contains("jobbers delete --status submitted"), "{said}");
+    assert_eq!((site.status("b").await, site.status("c").await), (json!("started"), json!("started")));
+    assert!(site.get("/tasks/a").await.status.is_client_error(), "it is gone");
 }
 
 pub(super) async fn dead_letters_are_sent_again_and_deleted(site: Site) {

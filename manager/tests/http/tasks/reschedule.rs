@@ -75,9 +75,9 @@ async fn a_filter_takes_scheduled_tasks_until_none_is_left() {
     server.post("/tasks", json!({"id": "ready", "name": "t"})).await.expect(201);
     let run = || server.post("/tasks/reschedule", json!({"filter": {"queue": "default"}, "limit": 2}));
     let first = run().await.expect(200);
-    assert_eq!((&first["more"], &first["rescheduled"]), (&json!(true), &json!(2)));
+    assert_eq!((first["next_cursor"].is_string(), &first["rescheduled"]), (true, &json!(2)));
     let second = run().await.expect(200);
-    assert_eq!((&second["more"], &second["rescheduled"]), (&json!(false), &json!(1)));
+    assert_eq!((&second["next_cursor"], &second["rescheduled"]), (&Value::Null, &json!(1)));
     assert_eq!(server.get("/tasks/d").await.expect(200)["status"], "scheduled");
 }
 
@@ -92,6 +92,9 @@ async fn what_is_asked_of_many_is_checked() {
         json!({"filter": {}}),
         json!({"filter": {"status": ["submitted"]}}),
         json!({"filter": {"queue": "default"}, "limit": 0}),
+        json!({"filter": {"queue": "default"}, "delay": "10m"}),
+        json!({"filter": {"queue": "default"}, "cursor": "elsewhere"}),
+        json!({"ids": ["a"], "cursor": "d||0|"}),
     ] {
         server.post("/tasks/reschedule", body).await.refused(422, "invalid_request");
     }

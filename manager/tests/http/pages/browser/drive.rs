@@ -178,15 +178,46 @@ impl Drive<'_> {
             assert_eq!(self.site.status("three").await, "submitted");
         }
         self.open(list).await;
-        self.act("Cancel all that match", &[], "Cancel them").await;
-        for id in ["one", "two", "three"] {
-            assert_eq!(self.site.status(id).await, "cancelled");
+        for (act, status, done) in [
+            ("Cancel all that match", "cancelled", "3 tasks cancelled"),
+            ("Send all that match again", "submitted", "3 tasks sent again"),
+        ] {
+            self.tab.click_and_load(&shown("main button", act)).await;
+            self.shows("3 tasks").await;
+            self.tab.click_and_load(&shown("main button", "Yes")).await;
+            self.shows(done).await;
+            for id in ["one", "two", "three"] {
+                assert_eq!(self.site.status(id).await, status);
+            }
+        }
+        let later = |id| json!({"id": id, "name": "echo", "queue": "mail", "labels": {"of": "later"}, "delay": "1h"});
+        for (id, act) in [("soon", "Run the chosen now"), ("sooner", "Run all that match now")] {
+            self.site.post("/tasks", later(id)).await.expect(201);
+            self.open("/ui/tasks?label=of%3Dlater&status=scheduled").await;
+            if act.contains("chosen") {
+                self.tab.click(&format!("document.querySelector('[type=checkbox][value={id}]')")).await;
+            }
+            self.tab.click_and_load(&shown("main button", act)).await;
+            self.shows("Run 1 task now?").await;
+            self.tab.click_and_load(&shown("main button", "Yes")).await;
+            self.shows("1 task run as soon as a worker is free.").await;
+            assert_eq!(self.site.status(id).await, "submitted");
         }
         self.open(list).await;
         self.tab.click("document.querySelector('[type=checkbox][value=three]')").await;
         self.tab.click_and_load(&shown("main button", "Delete the chosen")).await;
         self.tab.click_and_load(&shown("main button", "Yes")).await;
         assert!(self.site.get("/tasks/three").await.status.is_client_error(), "it is gone");
+        self.tab.click_and_load(&shown("main button", "Delete all that match")).await;
+        self.shows("Delete 2 tasks?").await;
+        self.tab.click_and_load(&shown("main a", "No")).await;
+        assert_eq!(self.site.status("two").await, "submitted", "the answer was no");
+        self.tab.click_and_load(&shown("main button", "Delete all that match")).await;
+        self.tab.click_and_load(&shown("main button", "Yes")).await;
+        self.shows("2 tasks deleted").await;
+        for id in ["one", "two"] {
+            assert!(self.site.get(&format!("/tasks/{id}")).await.status.is_client_error(), "{id} is gone");
+        }
     }
 
     async fn submissions(&mut self) {
