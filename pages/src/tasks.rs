@@ -19,7 +19,7 @@ use self::{acts::Done, search::Search};
 use super::{
     elements::{
         frame::{Answered, Screen, missing, post_form},
-        words::{many, number, queue, status, task, when, when_if},
+        words::{abridged, many, number, queue, status, task, when, when_if},
     },
     session::ask::{ApiRefusal, Query},
 };
@@ -67,9 +67,9 @@ fn table(screen: &Screen, page: &TaskPageView) -> Markup {
             }
             @for one in &page.tasks {
                 tr {
-                    td { input type="checkbox" name="id" value=(one.id) aria-label=(format!("choose {}", one.id)); }
+                    td { input type="checkbox" name="id" value=(one.id) aria-label=(format!("choose {}", abridged(one.id.as_str()))); }
                     td { (task(&one.id)) }
-                    td { (one.name) }
+                    td { (abridged(one.name.as_str())) }
                     td { (queue(&one.queue)) }
                     td { (status(one.status)) @if one.cancel_requested { " to be cancelled" } }
                     td.n.wide { (one.attempt) }

@@ -12,6 +12,9 @@ use serde::Serialize;
 const ROW_CHARS: usize = 200;
 const ROW_BYTES: usize = 400;
 
+/// A longer name is shortened where a list shows it.
+const SHORT_BYTES: usize = 60;
+
 /// A text of a client, whole: what hides or reorders text is written as an escape.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     printable::printable(text)
@@ -23,6 +26,15 @@ pub(crate) fn line(text: &str) -> String {
     let first = shown.char_indices().nth(ROW_CHARS).map_or(&*shown, |(end, _)| &shown[..end]);
     let first = cut(first, ROW_BYTES).unwrap_or(first);
     if first.len() == shown.len() { shown.into_owned() } else { format!("{first}…") }
+}
+
+/// A name in a list: of a very long one the beginning and the end, by which names of a kind differ.
+pub(crate) fn abridged(name: &str) -> Cow<'_, str> {
+    if name.len() <= SHORT_BYTES {
+        return Cow::Borrowed(name);
+    }
+    let (begin, end) = (name.floor_char_boundary(SHORT_BYTES * 2 / 3), name.len() - SHORT_BYTES / 3);
+    Cow::Owned(format!("{}…{}", &name[..begin], &name[name.ceil_char_boundary(end)..]))
 }
 
 /// The longest beginning of a text that takes at most so many bytes in a page; `None` if all of it does.
@@ -165,13 +177,13 @@ pub(crate) fn to(page: &str, query: &impl Serialize) -> String {
 /// A link to a queue.
 pub(crate) fn queue(name: &impl Display) -> Markup {
     let name = name.to_string();
-    html! { a href=(to("queue", &[("name", &name)])) { (name) } }
+    html! { a href=(to("queue", &[("name", &name)])) { (abridged(&name)) } }
 }
 
 /// A link to a task.
 pub(crate) fn task(id: &impl Display) -> Markup {
     let id = id.to_string();
-    html! { a.id href=(to("task", &[("id", &id)])) { (id) } }
+    html! { a.id href=(to("task", &[("id", &id)])) { (abridged(&id)) } }
 }
 
 /// A link to a worker.
@@ -217,6 +229,15 @@ mod tests {
         let shown = summary("Counts the words\nof a `file`.\n\nReturns a number.").into_string();
         assert_eq!(shown, "Counts the words of a <code>file</code>.");
         assert_eq!(summary("").into_string(), "");
+    }
+
+    #[test]
+    fn of_a_very_long_name_beginning_and_end_are_shown() {
+        assert_eq!(abridged("order-7"), "order-7");
+        let long = format!("orders-{}-0017", "x".repeat(110));
+        let shown = abridged(&long);
+        assert!(shown.starts_with("orders-x") && shown.contains('…') && shown.ends_with("x-0017"), "{shown}");
+        assert!(abridged(&"ß".repeat(64)).contains("ß…ß"));
     }
 
     #[test]

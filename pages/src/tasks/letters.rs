@@ -16,14 +16,14 @@ use crate::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
-        words::{Tone, line, many, number, queue, said, shell, state, text, to, when},
+        words::{Tone, abridged, line, many, number, queue, said, shell, state, text, to, when},
     },
     session::ask::{Api, ApiRefusal, Form, Query},
 };
 
 /// How many letters are on a page, and how many causes.
-const ROWS: usize = 50;
-const CAUSES: usize = 30;
+const ROWS: usize = 30;
+const CAUSES: usize = 10;
 
 /// What the address asks for.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ fn causes(screen: &Screen, stats: &StatsView) -> Markup {
                     tr {
                         td.n { (number(group.count)) }
                         td.wrap { a href=(to("letters", &cause)) { code { (line(cause_of(group))) } } }
-                        td.wide { (group.name) "@" (group.version) }
+                        td.wide { (abridged(group.name.as_str())) "@" (group.version) }
                         td { (queue(&group.queue)) }
                         td.wide { (when(group.first_seen, now)) }
                         td { (when(group.last_seen, now)) }
@@ -185,8 +185,8 @@ fn table(screen: &Screen, page: &LetterPageView) -> Markup {
                 }
                 @for letter in &page.dead_letters {
                     tr {
-                        td { a.id href=(to("letter", &[("id", letter.id.as_str())])) { (letter.id) } }
-                        td.wide { (letter.name) "@" (letter.version) }
+                        td { a.id href=(to("letter", &[("id", letter.id.as_str())])) { (abridged(letter.id.as_str())) } }
+                        td.wide { (abridged(letter.name.as_str())) "@" (letter.version) }
                         td.wide { (queue(&letter.queue)) }
                         td { (when(letter.failed_at, screen.now())) }
                         td.n.wide { (letter.attempt) }

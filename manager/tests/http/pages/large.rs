@@ -104,3 +104,42 @@ async fn a_task_with_a_thousand_attempts_and_large_payloads_is_shown_in_part() {
     server.settle(&claimed, Outcome::Completed { result: Some(Payload::json(result.into_bytes())) }).await;
     page(&server, "/ui/task?id=full").await;
 }
+
+/// A name as long as names may be.
+fn long(n: usize) -> String {
+    format!("{n:03}{}", "w".repeat(125))
+}
+
+#[tokio::test]
+async fn lists_of_the_longest_names_are_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let dlq_path = folder.path().join("dead.db").display().to_string();
+    let config = Config { dlq_path, tick: Duration::from_millis(20), ..Config::default() };
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
+    let labels = json!({"team": "x".repeat(256)});
+    for n in 0..60 {
+        server.post("/queues", json!({"name": long(n)})).await.expect(201);
+        let task = json!({"id": long(n), "name": long(n), "queue": long(n), "labels": labels});
+        server.post("/tasks", task).await.expect(201);
+        let schedule = json!({"name": &long(n)[..80], "every": "1d", "task": {"name": long(n), "queue": long(n)}});
+        server.post("/schedules", schedule).await.expect(201);
+        let id = &long(n)[..64];
+        let run = json!({"id": id, "name": long(n), "nodes": [{"id": &long(n)[..60], "name": long(n)}]});
+        server.post("/workflows", run).await.expect(201);
+    }
+    for n in 0..60 {
+        let claimed = server.claim(&long(n), 1).await.remove(0);
+        let failure = AttemptFailure::new(FailureKind::Error, format!("{n} {}", "<why>".repeat(800)));
+        server.settle(&claimed, Outcome::Failed { failure, dead_letter: true }).await;
+    }
+    soon(async { while server.get("/dead-letter-queue/stats").await.json()["total"] != 60 {} }).await;
+    let lists = ["", "tasks", "tasks?status=failed", "letters", "queues", "schedules", "workflows"].map(str::to_owned);
+    let shown =
+        [("task", "id"), ("letter", "id"), ("queue", "name")].map(|(page, by)| format!("{page}?{by}={}", long(1)));
+    let mut sizes = Vec::new();
+    for path in lists.into_iter().chain(shown) {
+        sizes.push((server.get(&format!("/ui/{path}")).await.text.len(), path));
+    }
+    let large: Vec<_> = sizes.iter().filter(|(bytes, _)| *bytes > MAX_PAGE).collect();
+    assert_eq!(large, Vec::<&(usize, String)>::new());
+}
