@@ -84,6 +84,7 @@ const SILENT: &[&str] = &[
     "outbox",
     "signal",
     "depend",
+    "reschedule",
     "export",
     "import",
 ];

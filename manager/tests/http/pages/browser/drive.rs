@@ -127,14 +127,15 @@ impl Drive<'_> {
         self.is_at("/ui/task").await;
         self.tab.turn_to(second).await;
 
-        self.site.post("/tasks", json!({"id": "later", "name": "echo", "delay": "1h"})).await.expect(201);
-        self.open("/ui/task?id=later").await;
+        self.site.post("/tasks", json!({"id": "moved", "name": "echo", "delay": "1h"})).await.expect(201);
+        self.open("/ui/task?id=moved").await;
         self.act("Run later", &[("delay", "2h")], "Change its time").await;
         self.shows("It starts at another time.").await;
-        let due = self.get("/scheduled-tasks").await["tasks"][0]["due_in"].as_f64().unwrap();
-        assert!(due > 7_100.0, "{due}");
+        let scheduled = self.get("/scheduled-tasks").await;
+        let moved = scheduled["tasks"].as_array().unwrap().iter().find(|task| task["id"] == "moved").unwrap();
+        assert!(moved["due_in"].as_f64().unwrap() > 7_100.0, "{moved}");
         self.act("Run now", &[], "Run it now").await;
-        assert_eq!(self.site.status("later").await, "submitted");
+        assert_eq!(self.site.status("moved").await, "submitted");
         self.lacks(&shown("main summary", "Run now")).await;
         self.act("Cancel", &[], "Cancel it").await;
 
