@@ -24,7 +24,9 @@ const EDGE: usize = 8;
 /// Most letters of a name in a box.
 const LETTERS: usize = 22;
 /// Letters of the line below it: the status, how long it took, and as much of the name of the task as fits.
-const SUB_LETTERS: usize = 23;
+const SUB_LETTERS: usize = 24;
+/// What joins the two halves of that line.
+const JOINT: &str = " · ";
 
 /// Where a node is, in columns and in boxes of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +130,7 @@ fn drawn(node: &NodeView, cell: GridCell, now: Timestamp) -> Markup {
         Some(took) => format!("{word} in {took}"),
         None => word.to_owned(),
     };
-    let room = SUB_LETTERS.saturating_sub(stands.chars().count());
+    let room = SUB_LETTERS.saturating_sub(stands.chars().count() + JOINT.chars().count());
     html! {
         a href=(to("task", &[("id", node.task.as_str())])) {
             g class=(tone(node)) {
@@ -137,7 +139,7 @@ fn drawn(node: &NodeView, cell: GridCell, now: Timestamp) -> Markup {
                 text x=(x + 9) y=(y + 17) { (cut(node.id.as_str())) }
                 text.sub x=(x + 9) y=(y + 33) {
                     (stands)
-                    @if room > 3 { " · " (node.name.as_str().chars().take(room).collect::<String>()) }
+                    @if room > 3 { (JOINT) (node.name.as_str().chars().take(room).collect::<String>()) }
                 }
             }
         }
