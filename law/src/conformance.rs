@@ -27,6 +27,7 @@ pub mod boards;
 mod fixture;
 pub mod follow;
 pub mod keys;
+mod random;
 pub mod reads;
 pub mod schedules;
 pub mod sequence;

@@ -39,7 +39,7 @@ use jobbers_common::{
     worker::task_kind::TaskKind,
 };
 
-use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};
+use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, random::Random, seconds, task_in, worker};
 use crate::model::ModelEngine;
 
 /// Operations in the case that every run of the suite includes.
@@ -73,32 +73,6 @@ pub async fn run(f: &Fixture, seed: u64, steps: u32) {
     }
     pair.compare_everything().await;
     assert_sound(f, 7, false).await;
-}
-
-/// xorshift64*: small, and the same everywhere.
-#[derive(Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    /// The same seed gives the same numbers.
-    pub(super) const fn new(seed: u64) -> Self {
-        Self(seed | 1)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
-    }
-
-    pub(super) fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
-        choices[usize::try_from(self.below(choices.len() as u64)).unwrap()].clone()
-    }
-
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
 }
 
 struct Pair<'a> {

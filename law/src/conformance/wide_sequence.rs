@@ -18,7 +18,7 @@ use jobbers_common::{
 };
 
 use super::{
-    DONE, Fixture, LEASE, audit::assert_sound, dependencies::edge, failed, failure, id, queue, sequence::Random, task,
+    DONE, Fixture, LEASE, audit::assert_sound, dependencies::edge, failed, failure, id, queue, random::Random, task,
     task_in, worker,
 };
 use crate::model::ModelEngine;

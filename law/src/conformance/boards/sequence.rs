@@ -16,7 +16,7 @@ use jobbers_common::{
 use crate::{
     conformance::{
         boards::{BoardFixture, SECOND, group, labels, revision},
-        sequence::Random,
+        random::Random,
     },
     model::ModelEngine,
 };

@@ -15,8 +15,8 @@ use jobbers_common::{
 };
 
 use crate::conformance::{
-    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, dependencies::edge, failed, failure, id, retry, seconds,
-    sequence::Random, task,
+    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, dependencies::edge, failed, failure, id, random::Random,
+    retry, seconds, task,
 };
 
 /// The most predecessors of a task.
