@@ -40,7 +40,7 @@ pub struct LeaseRequest {
     #[schema(min_length = 1, max_length = 64, pattern = "^[!-~]+$", example = "resizer-1.4.2")]
     pub version: Option<String>,
     /// The queues to ask, first to last. Those that do not exist are named in the answer; a request of which none exists is refused.
-    #[schema(value_type = Vec<NameDoc>, min_items = 1, max_items = 256)]
+    #[schema(value_type = Vec<NameDoc>, min_items = 1, max_items = 1024)]
     pub queues: Vec<QueueName>,
     /// The tasks that the worker knows, as `name@version`; without a version, version 1. It is then given no others.
     /// Without this it is given any.

@@ -181,7 +181,7 @@ pub struct Refusal {
 /// A claim for tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
-    /// The queues to ask, first to last; at most 256.
+    /// The queues to ask, first to last; at most [`MAX_QUEUES_PER_CLAIM`].
     pub queues: Vec<QueueClaim>,
     /// The kinds that the worker leaves to other workers of these queues; at most 100. Most often none.
     pub refused: Vec<Refusal>,

@@ -96,8 +96,8 @@ pub const MAX_RATE_PERIOD: Duration = Duration::from_secs(24 * 3_600);
 pub const MAX_WEIGHT: u32 = 1_000_000;
 /// Largest catalogue of a worker's tasks, in bytes.
 pub const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
-/// Most queues one claim may name.
-pub const MAX_QUEUES_PER_CLAIM: usize = 256;
+/// Most queues one claim may name, and one role may serve: asking so many takes a store a few milliseconds.
+pub const MAX_QUEUES_PER_CLAIM: usize = 1_024;
 /// Most kinds of tasks one claim may refuse.
 pub const MAX_REFUSALS_PER_CLAIM: usize = 100;
 /// Most sessions of the pages that a store keeps.

@@ -88,7 +88,7 @@ async fn look(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut Costs
 async fn work(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
     let queues: Vec<String> = (0..MAX_QUEUES_PER_CLAIM).map(idle).collect();
     let call = async |_| assert!(claim(f, 1, &queues, OF_A_WORKER, Vec::new()).await.is_empty());
-    costs.measure(meter, "claim, 256 idle queues", call).await;
+    costs.measure(meter, "claim, 1024 idle queues", call).await;
     let large = [LARGE.to_owned()];
     let call = async |n| drop(f.submit(batch(&format!("s{n}-"), 0, MAX_BATCH, &large)).await);
     costs.measure(meter, "submit 1000", call).await;

@@ -469,7 +469,7 @@ async fn what_makes_no_sense_is_refused_by_field() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let many: Vec<String> = (0..257).map(|n| format!("q{n}")).collect();
+    let many: Vec<String> = (0..1_025).map(|n| format!("q{n}")).collect();
     for (body, pointer) in [
         (json!({"queues": ["default"]}), ""),
         (ask(json!({"worker": "a b"})), "/worker"),

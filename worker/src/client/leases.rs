@@ -54,7 +54,7 @@ pub struct LeaseClient {
 /// Which tasks to lease.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The queues to ask, first to last; 1 to 256.
+    /// The queues to ask, first to last; 1 to 1,024.
     pub queues: Vec<QueueName>,
     /// At most this many tasks, 1 to 1,000.
     pub limit: usize,

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Error, PutMode, QueueClaim, SettleAnswer, Settlement},
     lifecycle::Status,
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     name::QueueName,
     queue::{QueueConfig, gate::ConcurrencyKey},
     task::{NewTask, Priority, Start},
@@ -181,7 +181,8 @@ pub async fn a_claim_past_its_bounds_is_refused(f: Fixture) {
             lease,
         }),
     };
-    for bad in [claim(1, MAX_BATCH + 1, LEASE), claim(257, 1, LEASE), claim(1, 1, Duration::ZERO)] {
+    for bad in [claim(1, MAX_BATCH + 1, LEASE), claim(MAX_QUEUES_PER_CLAIM + 1, 1, LEASE), claim(1, 1, Duration::ZERO)]
+    {
         assert!(matches!(f.engine.cycle(bad).await, Err(Error::Invalid(_))));
     }
 }
