@@ -16,7 +16,7 @@ use super::{
     elements::{
         done::{Did, back},
         frame::{Answered, Screen, action, button, missing},
-        words::{Tone, figure, line, number, queue, shell, state, task, to, when, when_if},
+        words::{Tone, figure, line, number, queue, shell, some_queues, state, task, to, when, when_if},
     },
     session::ask::{Api, ApiRefusal, Form, Query},
 };
@@ -209,7 +209,7 @@ pub(super) async fn show(screen: Screen, Query(OneParams { id, did, n }): Query<
                 h2 { "Threads held by attempts that are over" } (threads(&screen, &worker.hung_threads))
             }
         }
-        section.card { h2 { "Serves" } p { @for name in &worker.queues { (queue(name)) " " } } }
+        section.card { h2 { "Serves" } p { (some_queues(&worker.queues)) } }
         section.card {
             h2 { "Can run" } p { @for name in worker.tasks.iter().take(ROWS) { code { (line(name)) } " " } }
         }

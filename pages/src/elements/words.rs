@@ -12,6 +12,9 @@ use serde::Serialize;
 const ROW_CHARS: usize = 200;
 const ROW_BYTES: usize = 400;
 
+/// How many queues of one worker or role are named.
+const NAMED: usize = 50;
+
 /// A longer name is shortened where a list shows it.
 const SHORT_BYTES: usize = 60;
 
@@ -178,6 +181,14 @@ pub(crate) fn to(page: &str, query: &impl Serialize) -> String {
 pub(crate) fn queue(name: &impl Display) -> Markup {
     let name = name.to_string();
     html! { a href=(to("queue", &[("name", &name)])) { (abridged(&name)) } }
+}
+
+/// Links to the first of some queues, and how many more there are.
+pub(crate) fn some_queues(names: &[impl Display]) -> Markup {
+    html! {
+        @for name in names.iter().take(NAMED) { (queue(name)) " " }
+        @if names.len() > NAMED { span.soft { "and " (number((names.len() - NAMED) as u64)) " more" } }
+    }
 }
 
 /// A link to a task.
