@@ -247,6 +247,11 @@ described! {
     NameDoc as "Name", text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[A-Za-z0-9._:/-]+$"))
 }
 described! {
+    /// A queue's name, or a pattern of names, in which `*` matches any characters or none, and is not beside another `*`.
+    QueuePatternDoc as "QueuePattern",
+    text().min_length(Some(1)).max_length(Some(128)).pattern(Some(r"^\*?([A-Za-z0-9._:/-]+\*?)*$"))
+}
+described! {
     /// A task's id: 1 to 128 characters of `A-Z a-z 0-9 . _ : / - = % + @`, and not `.` or `..`. Percent-encode it in paths.
     TaskIdDoc as "TaskId", text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[A-Za-z0-9._:/=%+@-]+$"))
 }

@@ -1,6 +1,7 @@
 //! The live configuration: queues, roles and routing rules, and the snapshot of all of it.
 
 pub mod gate;
+pub mod pattern;
 pub mod rate;
 pub mod routing;
 
@@ -8,7 +9,7 @@ use std::fmt;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -17,11 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     access::AccessKey,
-    limits::{MAX_QUEUES_PER_CLAIM, MAX_TASK_LIMITS, MAX_WEIGHT},
+    limits::{MAX_PATTERNS_PER_ROLE, MAX_QUEUES_PER_CLAIM, MAX_TASK_LIMITS, MAX_WEIGHT},
     name::{KeyId, QueueName, RoleName, TaskName, WorkerId},
     payload::Payload,
     queue::{
         gate::{ConcurrencyKey, Gate, GateLimits, validate_key_parameter},
+        pattern::{QueuePattern, ServedQueues},
         rate::RateLimit,
         routing::{RouteKey, RouteRule},
     },
@@ -234,7 +236,7 @@ impl QueueConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueOrder {
-    /// As listed: an earlier queue is emptied before a later one is asked.
+    /// As [served](RoleConfig::serves): an earlier queue is emptied before a later one is asked.
     #[default]
     Strict,
     /// Each queue is asked first as often as its weight says: none waits for ever.
@@ -258,14 +260,14 @@ impl QueueOrder {
 pub struct RoleConfig {
     /// Its name.
     pub name: RoleName,
-    /// Its queues, in order.
-    pub queues: Vec<QueueName>,
+    /// Its queues, by name and by patterns of names. [`RoleConfig::serves`] says which these are, and in which order.
+    pub queues: Vec<QueuePattern>,
     /// What that order means.
     #[serde(default, skip_serializing_if = "QueueOrder::is_strict")]
     pub order: QueueOrder,
-    /// How often each queue is asked first, for [`QueueOrder::Weighted`]; one that is not named has the weight 1.
+    /// How often each queue is asked first, for [`QueueOrder::Weighted`]; see [`RoleConfig::weight`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub weights: BTreeMap<QueueName, u32>,
+    pub weights: BTreeMap<QueuePattern, u32>,
     /// New each time a client asks the role's workers to read the configuration again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_tag: Option<Box<str>>,
@@ -274,33 +276,71 @@ pub struct RoleConfig {
 impl RoleConfig {
     /// A role that serves these queues in strict order.
     #[must_use]
-    pub fn new(name: RoleName, queues: Vec<QueueName>) -> Self {
+    pub fn new(name: RoleName, queues: impl IntoIterator<Item: Into<QueuePattern>>) -> Self {
+        let queues = queues.into_iter().map(Into::into).collect();
         Self { name, queues, order: QueueOrder::Strict, weights: BTreeMap::new(), refresh_tag: None }
     }
 
-    /// How often a queue is asked first, relative to the others.
+    /// The queues that it serves, of those that exist.
     #[must_use]
-    pub fn weight(&self, queue: &QueueName) -> u32 {
-        self.weights.get(queue).copied().unwrap_or(1)
+    pub fn serves(&self, existing: &BTreeSet<QueueName>) -> ServedQueues {
+        pattern::served(&self.queues, existing)
     }
 
-    /// Checks it for itself; whether its queues exist is the store's to say.
+    /// Whether it names a queue. A queue that only a pattern matches is not named: it may be deleted.
+    #[must_use]
+    pub fn names(&self, queue: &QueueName) -> bool {
+        self.queues.iter().any(|entry| entry.as_str() == queue.as_str())
+    }
+
+    /// The queues that it names.
+    pub fn named(&self) -> impl Iterator<Item = QueueName> {
+        self.queues.iter().filter_map(QueuePattern::name)
+    }
+
+    /// Whether one of its patterns matches a queue.
+    #[must_use]
+    pub fn matches(&self, queue: &QueueName) -> bool {
+        self.queues.iter().any(|entry| entry.is_pattern() && entry.matches(queue))
+    }
+
+    /// How often a queue is asked first, relative to the others: its own weight, or else that of the first pattern that
+    /// matches it, or else 1. A queue that the role names does not have the weight of a pattern.
+    #[must_use]
+    pub fn weight(&self, queue: &QueueName) -> u32 {
+        let own = self.weights.get(queue.as_str());
+        let of_pattern = || {
+            let mut patterns = self.queues.iter().filter(|entry| entry.is_pattern() && entry.matches(queue));
+            self.weights.get(patterns.next().filter(|_| !self.names(queue))?)
+        };
+        own.or_else(of_pattern).copied().unwrap_or(1)
+    }
+
+    /// Checks it for itself; whether the queues that it names exist is the store's to say.
     ///
     /// # Errors
     /// What is wrong with it, in a sentence.
     pub fn validate(&self) -> Result<(), String> {
-        let distinct: HashSet<&QueueName> = self.queues.iter().collect();
+        let distinct: HashSet<&QueuePattern> = self.queues.iter().collect();
         if self.queues.is_empty() || distinct.len() < self.queues.len() {
-            return Err("a role names at least one queue, and none twice".to_owned());
+            return Err("a role names at least one queue or pattern, and none twice".to_owned());
         }
         if self.queues.len() > MAX_QUEUES_PER_CLAIM {
             return Err(format!("a role names at most {MAX_QUEUES_PER_CLAIM} queues"));
         }
+        if self.queues.iter().filter(|entry| entry.is_pattern()).count() > MAX_PATTERNS_PER_ROLE {
+            return Err(format!("a role has at most {MAX_PATTERNS_PER_ROLE} patterns"));
+        }
         if self.order == QueueOrder::Strict && !self.weights.is_empty() {
             return Err("weights need the order \"weighted\"".to_owned());
         }
-        if let Some(extra) = self.weights.keys().find(|queue| !distinct.contains(queue)) {
+        let is_served =
+            |entry: &QueuePattern| distinct.contains(entry) || entry.name().is_some_and(|queue| self.matches(&queue));
+        if let Some(extra) = self.weights.keys().find(|entry| !is_served(entry)) {
             return Err(format!("there is a weight for queue {extra}, which is none of the role's"));
+        }
+        if self.weights.len() > MAX_QUEUES_PER_CLAIM {
+            return Err(format!("a role has at most {MAX_QUEUES_PER_CLAIM} weights"));
         }
         if !self.weights.values().all(|weight| (1..=MAX_WEIGHT).contains(weight)) {
             return Err(format!("a weight is 1 to {MAX_WEIGHT}"));
@@ -325,12 +365,33 @@ pub struct Config {
     pub draining: BTreeMap<WorkerId, Timestamp>,
     /// The access keys. While there is none, managers ask for none.
     pub keys: BTreeMap<KeyId, Arc<AccessKey>>,
+    /// The queues that exist and that a pattern of a role matches; of each pattern at least one more than a role serves,
+    /// if there are so many. Not stored: the store finds them by [`Config::patterns`], again at each version.
+    pub matched: Arc<BTreeSet<QueueName>>,
 }
 
 /// The name of the queue and of the role that every store has from the start.
 pub const DEFAULT: &str = "default";
 
 impl Config {
+    /// The patterns of all roles.
+    #[must_use]
+    pub fn patterns(&self) -> BTreeSet<&QueuePattern> {
+        self.roles.values().flat_map(|role| &role.queues).filter(|entry| entry.is_pattern()).collect()
+    }
+
+    /// Whether the workers of a role serve a queue as soon as it exists, by a pattern.
+    #[must_use]
+    pub fn matches(&self, queue: &QueueName) -> bool {
+        self.roles.values().any(|role| role.matches(queue))
+    }
+
+    /// The queues that a role of this configuration serves now.
+    #[must_use]
+    pub fn served_by(&self, role: &RoleConfig) -> ServedQueues {
+        role.serves(&self.matched)
+    }
+
     /// The settings of a queue, if it exists: those that were put, or the defaults.
     #[must_use]
     pub fn settings_of(&self, queue: &QueueName) -> Cow<'_, QueueConfig> {
@@ -362,6 +423,7 @@ impl Config {
             routes: BTreeMap::new(),
             draining: BTreeMap::new(),
             keys: BTreeMap::new(),
+            matched: Arc::default(),
         }
     }
 }

@@ -1,15 +1,19 @@
 //! This manager and its store: what it warns of, what the store guarantees, which queues which workers serve.
 
-use jobbers_api::queue::role::RoleListView;
+use jobbers_api::queue::role::{RoleListView, RoleView};
+use jobbers_common::queue::pattern::QueuePattern;
 use maud::{Markup, html};
 
 use super::{
     elements::{
         frame::{Answered, Screen, missing},
-        words::{number, prose, queue, seconds, text},
+        words::{number, prose, seconds, some_queues, text},
     },
     session::ask::ApiRefusal,
 };
+
+/// How many names and patterns of a role are shown.
+const ENTRIES: usize = 50;
 
 /// `GET /ui/manager`.
 pub(super) async fn show(screen: Screen) -> Answered {
@@ -45,6 +49,20 @@ pub(super) async fn show(screen: Screen) -> Answered {
     Ok(screen.page("Manager", "Manager", &body))
 }
 
+/// What was written, and below it the queues that a list with patterns matches now.
+fn serves(role: &RoleView) -> Markup {
+    let has_pattern = role.queues.iter().any(QueuePattern::is_pattern);
+    html! {
+        @if has_pattern {
+            @for entry in role.queues.iter().take(ENTRIES) { code { (entry) } " " }
+            @if role.queues.len() > ENTRIES { span.soft { "and " (role.queues.len() - ENTRIES) " more" } }
+            br;
+            span.soft { @if role.serves.is_empty() { "matches no queue now" } @else { "serves now " } }
+        }
+        (some_queues(&role.serves))
+    }
+}
+
 fn role_table(roles: &Result<RoleListView, ApiRefusal>) -> Markup {
     let roles = match roles {
         Ok(list) => &list.roles,
@@ -53,7 +71,7 @@ fn role_table(roles: &Result<RoleListView, ApiRefusal>) -> Markup {
     html! {
         table {
             @for role in roles {
-                tr { th { (role.name) } td.wrap { @for name in &role.queues { (queue(name)) " " } } }
+                tr { th { (role.name) } td.wrap { (serves(role)) } }
             }
         }
         p.soft { code { "jobbers roles" } }

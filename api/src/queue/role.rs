@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use jobbers_common::{
     name::{QueueName, RoleName},
-    queue::{QueueOrder, RoleConfig},
+    queue::{Config, QueueOrder, RoleConfig, pattern::QueuePattern},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     openapi::{IntoParams, ToSchema},
     problem::Result,
-    value::{NameDoc, QueueOrderDoc},
+    value::{NameDoc, QueueOrderDoc, QueuePatternDoc},
 };
 
 /// Which queues the workers of a role serve.
@@ -23,18 +23,20 @@ pub struct RoleRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<RoleName>,
-    /// Its queues, first to last.
-    #[schema(value_type = Vec<NameDoc>, min_items = 1)]
-    pub queues: Vec<QueueName>,
+    /// Its queues, first to last, by name or by a pattern such as `tenant-*`, which also matches queues that are created
+    /// later. At most 100 patterns.
+    #[schema(value_type = Vec<QueuePatternDoc>, min_items = 1, max_items = 1024)]
+    pub queues: Vec<QueuePattern>,
     /// What their order means: `strict`, an earlier queue is emptied before a later one is asked; or `weighted`, each is
     /// asked first as often as its weight says, so that none waits for ever.
     #[serde(default)]
     #[schema(value_type = QueueOrderDoc, default = "strict")]
     pub order: QueueOrder,
-    /// For the order `weighted`: how often each queue is asked first, 1 to 1,000,000. Default for each: 1.
+    /// For the order `weighted`: how often each queue is asked first, 1 to 1,000,000. Default for each: 1. The weight of a
+    /// pattern is that of each queue at its place, unless the queue has its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(value_type = BTreeMap<NameDoc, u32>)]
-    pub weights: BTreeMap<QueueName, u32>,
+    #[schema(value_type = BTreeMap<QueuePatternDoc, u32>)]
+    pub weights: BTreeMap<QueuePattern, u32>,
 }
 
 impl RoleRequest {
@@ -65,27 +67,36 @@ pub struct RoleView {
     /// Its name.
     #[schema(value_type = NameDoc)]
     pub name: RoleName,
-    /// Its queues, first to last.
+    /// Its queues, first to last, as they were written: names and patterns.
+    #[schema(value_type = Vec<QueuePatternDoc>)]
+    pub queues: Vec<QueuePattern>,
+    /// The queues that its workers serve now, first to last. A queue that `queues` names is at that place; others are at the
+    /// place of the first pattern that matches them, in the order of their names. At most 1,024: of more, patterns
+    /// leave out the last.
+    #[serde(default)]
     #[schema(value_type = Vec<NameDoc>)]
-    pub queues: Vec<QueueName>,
+    pub serves: Vec<QueueName>,
     /// What their order means.
     #[schema(value_type = QueueOrderDoc)]
     pub order: QueueOrder,
     /// How often each queue is asked first; one that is absent has the weight 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(value_type = BTreeMap<NameDoc, u32>)]
-    pub weights: BTreeMap<QueueName, u32>,
+    #[schema(value_type = BTreeMap<QueuePatternDoc, u32>)]
+    pub weights: BTreeMap<QueuePattern, u32>,
     /// New each time the role's workers were asked to read the configuration again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_tag: Option<String>,
 }
 
-impl From<&RoleConfig> for RoleView {
-    fn from(role: &RoleConfig) -> Self {
+impl RoleView {
+    /// A role, with the queues that it serves by this configuration.
+    #[must_use]
+    pub fn new(role: &RoleConfig, config: &Config) -> Self {
         let RoleConfig { name, queues, order, weights, refresh_tag } = role;
         Self {
             name: name.clone(),
             queues: queues.clone(),
+            serves: config.served_by(role).queues,
             order: *order,
             weights: weights.clone(),
             refresh_tag: refresh_tag.as_deref().map(str::to_owned),

@@ -15,7 +15,7 @@ retention = { age = "2d" }
 [queues.slow]
 
 [roles.mailers]
-queues = ["mail", "default"]
+queues = ["mail", "tenant-*", "default"]
 
 [[routes]]
 name = "send_mail"
@@ -72,6 +72,14 @@ fn a_file_is_applied_once_and_changes_nothing_again() {
         let again = apply(&up, FILE, flags).ok();
         assert!(again.out.is_empty() && again.err.contains("is what jobbers.toml says"), "{flags:?}: {again:?}");
     }
+    // What its pattern matches is no difference to what is written.
+    up.jobbers(&["queues", "create", "tenant-7"]).ok();
+    apply(&up, FILE, &["--dry-run"]).ok();
+    let other = apply(&up, &FILE.replace("tenant-*", "tenant-7"), &["--dry-run"]).ends_with(1);
+    assert!(
+        other.out.contains(r#"queues ["mail","tenant-*","default"] -> ["mail","tenant-7","default"]"#),
+        "{other:?}"
+    );
     // The same settings in other words.
     apply(&up, &FILE.replace("60s", "1m").replace("age = \"2d\"", "age = \"48h\""), &["--dry-run"]).ok();
     let nightly = up.jobbers(&["schedules", "show", "nightly", "--json"]).ok().json();
@@ -124,6 +132,7 @@ fn a_file_that_makes_no_sense_changes_nothing() {
         ("[queues.mail]\nmax_concurent = 1", "queues.mail: unknown field `max_concurent`"),
         ("[queues.ok]\n[queues.mail]\nmax_concurrent = 0", "queues.mail"),
         ("[queues.ok]\n[roles.r]\nqueues = []\norder = \"best\"", "roles.r"),
+        ("[queues.ok]\n[roles.r]\nqueues = [\"a**\"]", "roles.r: queue pattern"),
         ("[queues.ok]\n[[routes]]\nname = \"t\"", "routes[0]: missing field `route`"),
         ("[queues.ok]\n[schedules.s]\ncron = \"61 * * * *\"\ntask = { name = \"t\" }", "schedules.s"),
         ("[queues.ok]\n[schedules.s]\nevery = \"1h\"", "schedules.s: task or workflow"),

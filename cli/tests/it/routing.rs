@@ -32,6 +32,20 @@ fn a_role_is_set_shown_followed_and_deleted() {
 }
 
 #[test]
+fn a_role_with_a_pattern_shows_what_was_written_and_what_it_serves() {
+    let up = Up::start();
+    up.jobbers(&["roles", "set", "default", "default", "tenant-*"]).ok();
+    up.jobbers(&["queues", "create", "tenant-7"]).ok();
+    up.jobbers(&["submit", "echo", "--queue", "tenant-7", "--wait"]).ok();
+    let shown = up.jobbers(&["roles", "show", "default"]).ok().out;
+    assert!(shown.contains("default, tenant-*") && shown.contains("default, tenant-7"), "{shown}");
+    let listed = up.jobbers(&["roles"]).ok().out;
+    assert!(listed.contains("default, tenant-*") && !listed.contains("tenant-7"), "{listed}");
+    up.jobbers(&["roles", "set", "default", "default", "tenant-**"]).fails(2, "tenant-**");
+    up.jobbers(&["queues", "delete", "tenant-7", "--yes"]).ok();
+}
+
+#[test]
 fn a_role_that_workers_serve_is_deleted_by_force_and_served_again_when_it_is_back() {
     let up = Up::start();
     up.jobbers(&["submit", "echo", "--wait"]).ok();

@@ -98,6 +98,8 @@ pub const MAX_WEIGHT: u32 = 1_000_000;
 pub const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
 /// Most queues one claim may name, and one role may serve: asking so many takes a store a few milliseconds.
 pub const MAX_QUEUES_PER_CLAIM: usize = 1_024;
+/// Most patterns of queues' names in one role: a store looks for the queues of each when the configuration changes.
+pub const MAX_PATTERNS_PER_ROLE: usize = 100;
 /// Most kinds of tasks one claim may refuse.
 pub const MAX_REFUSALS_PER_CLAIM: usize = 100;
 /// Most sessions of the pages that a store keeps.

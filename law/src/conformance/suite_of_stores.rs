@@ -153,6 +153,15 @@ macro_rules! conformance_of_stores {
             a_page_goes_on_after_a_queue_that_was_deleted
             a_created_queue_is_in_every_walk
         );
+        $crate::conformance_group!($open $attributes, patterns:
+            a_role_serves_what_its_patterns_match_and_what_is_created_later
+            a_created_queue_that_a_pattern_matches_wakes_the_workers_once
+            a_pattern_keeps_no_queue_from_being_deleted
+            a_pattern_may_match_no_queue_and_a_name_must_exist
+            a_weight_of_a_pattern_is_that_of_each_queue_at_its_place
+            of_more_queues_than_a_role_serves_the_first_are_served
+            no_queue_is_missed_that_is_created_while_a_role_gets_its_pattern
+        );
         $crate::conformance_group!($open $attributes, deleting:
             a_queue_that_changed_meanwhile_is_not_deleted
             a_change_between_two_calls_of_a_deletion_stops_it

@@ -7,6 +7,7 @@ pub mod expiry;
 pub mod intake;
 pub mod lease;
 pub mod moving;
+pub mod patterns;
 pub mod queues;
 pub mod recovery;
 pub mod rescheduling;

@@ -1,6 +1,6 @@
 //! Configuration and workers.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::{AccessKey, Digest, Session},
@@ -18,10 +18,12 @@ use jobbers_common::{
 use super::state::State;
 
 impl State {
-    /// Changes the configuration; a change that changes nothing raises no version and wakes no worker.
+    /// Changes the configuration, and finds the queues again that patterns match; a change that changes nothing raises no
+    /// version and wakes no worker.
     fn change(&mut self, change: impl FnOnce(&mut Config)) -> Arc<Config> {
         let mut config = (*self.config).clone();
         change(&mut config);
+        config.matched = Arc::new(self.queues.iter().filter(|queue| config.matches(queue)).cloned().collect());
         if config != *self.config {
             config.version += 1;
             self.config = Arc::new(config);
@@ -30,9 +32,9 @@ impl State {
         Arc::clone(&self.config)
     }
 
-    fn check_queues<'a>(&self, queues: impl IntoIterator<Item = &'a QueueName>) -> Result<()> {
-        match queues.into_iter().find(|queue| !self.queues.contains(*queue)) {
-            Some(unknown) => Err(Error::UnknownQueue(unknown.clone())),
+    fn check_queues<Q: Borrow<QueueName>>(&self, queues: impl IntoIterator<Item = Q>) -> Result<()> {
+        match queues.into_iter().find(|queue| !self.queues.contains(queue.borrow())) {
+            Some(unknown) => Err(Error::UnknownQueue(unknown.borrow().clone())),
             None => Ok(()),
         }
     }
@@ -44,6 +46,7 @@ impl State {
 
     pub(super) fn create_queues(&mut self, queues: &[QueueName]) {
         self.queues.extend(queues.iter().cloned());
+        self.change(|_| ());
     }
 
     pub(super) fn put_queue(&mut self, queue: QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
@@ -68,7 +71,7 @@ impl State {
         let (stored, unknown) = (self.settings_of(queue), Error::UnknownQueue(queue.clone()));
         check_deletion(expected, stored.as_ref(), unknown, || format!("queue {queue}"))?;
         let in_use = |by: String| Err(Error::InUse { queue: queue.clone(), by });
-        if let Some(role) = self.config.roles.values().find(|role| role.queues.contains(queue)) {
+        if let Some(role) = self.config.roles.values().find(|role| role.names(queue)) {
             return in_use(format!("role {}", role.name));
         }
         if let Some((key, _)) = self.config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue)) {
@@ -105,7 +108,7 @@ impl State {
         role.validate().map_err(Error::Invalid)?;
         let (stored, unknown) = (self.config.roles.get(&role.name), Error::UnknownRole(role.name.clone()));
         mode.check(stored, unknown, || format!("role {}", role.name))?;
-        self.check_queues(&role.queues)?;
+        self.check_queues(role.named())?;
         Ok(self.change(|config| {
             config.roles.insert(role.name.clone(), role);
         }))

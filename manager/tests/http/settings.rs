@@ -332,7 +332,7 @@ async fn a_role_is_made_changed_and_deleted() {
     let server = Server::start().await;
     server.post("/queues", json!({"name": "a"})).await.expect(201);
     let made = server.post("/roles", json!({"name": "r", "queues": ["a", "default"]})).await.expect(201);
-    assert_eq!(made, json!({"name": "r", "queues": ["a", "default"], "order": "strict"}));
+    assert_eq!(made, json!({"name": "r", "queues": ["a", "default"], "serves": ["a", "default"], "order": "strict"}));
     server.post("/roles", json!({"name": "r", "queues": ["a"]})).await.refused(409, "exists");
     server.put("/roles/r", json!({"queues": ["a"]})).await.expect(200);
     assert_eq!(server.get("/roles/r").await.expect(200)["queues"], json!(["a"]));
@@ -343,6 +343,58 @@ async fn a_role_is_made_changed_and_deleted() {
     assert_eq!(server.delete("/roles/r").await.status, 204);
     server.get("/roles/r").await.refused(404, "unknown_role");
     server.delete("/roles/r").await.refused(404, "unknown_role");
+}
+
+#[tokio::test]
+async fn a_role_with_patterns_shows_what_was_written_and_what_it_serves() {
+    let server = Server::start().await;
+    let made = server.post("/roles", json!({"name": "r", "queues": ["tenant-*", "default"]})).await.expect(201);
+    assert_eq!(made, json!({"name": "r", "queues": ["tenant-*", "default"], "serves": ["default"], "order": "strict"}));
+    let tag = server.get("/roles/r").await.headers["etag"].clone();
+    for name in ["tenant-2", "tenant-1", "mail"] {
+        server.post("/queues", json!({"name": name})).await.expect(201);
+    }
+    let role = server.get("/roles/r").await;
+    assert_eq!(role.headers["etag"], tag, "the tag is that of what was written");
+    let role = role.expect(200);
+    assert_eq!(role["queues"], json!(["tenant-*", "default"]));
+    assert_eq!(role["serves"], json!(["tenant-1", "tenant-2", "default"]));
+    assert_eq!(server.get("/roles").await.expect(200)["roles"][1], role);
+    assert_eq!(server.delete("/queues/tenant-1").await.status, 204, "a pattern does not keep it");
+    assert_eq!(server.get("/roles/r").await.expect(200)["serves"], json!(["tenant-2", "default"]));
+    let weighted = json!({"queues": ["tenant-*", "*"], "order": "weighted", "weights": {"tenant-*": 3, "mail": 2}});
+    let role = server.put("/roles/r", weighted).await.expect(200);
+    assert_eq!(role["weights"], json!({"tenant-*": 3, "mail": 2}));
+    assert_eq!(role["serves"], json!(["tenant-2", "default", "mail"]));
+    let page = server.get("/ui/manager").await.text;
+    assert!(page.contains("<code>tenant-*</code>") && page.contains("queue?name=tenant-2"), "{page}");
+}
+
+#[tokio::test]
+async fn a_bad_pattern_and_a_pattern_in_the_place_of_a_name_are_refused() {
+    let server = Server::start().await;
+    let long = format!("{}*", "x".repeat(128));
+    for bad in ["", "**", "a**", "a b*", "tenant-*\u{7}", "tenant-?*", &long] {
+        let refused =
+            server.post("/roles", json!({"name": "r", "queues": [bad]})).await.refused(422, "invalid_request");
+        assert!(!refused["detail"].as_str().unwrap().contains('\u{7}'), "{refused}");
+    }
+    let many: Vec<String> = (0..101).map(|n| format!("*{n}")).collect();
+    for bad in [json!([]), json!(["a*", "a*"]), json!(many)] {
+        server.post("/roles", json!({"name": "r", "queues": bad})).await.refused(422, "invalid_request");
+    }
+    server.post("/roles", json!({"name": "r", "queues": ["a*", "none"]})).await.refused(404, "unknown_queue");
+    server.get("/roles/r").await.refused(404, "unknown_role");
+    for (path, body) in [
+        ("/queues", json!({"name": "tenant-*"})),
+        ("/tasks", json!({"name": "t", "queue": "tenant-*"})),
+        ("/leases", json!({"worker": "w", "queues": ["tenant-*"]})),
+    ] {
+        server.post(path, body).await.refused(422, "invalid_request");
+    }
+    server.post("/queues/tenant-*/pause", "").await.refused(400, "invalid_parameter");
+    let rule = json!({"name": "t", "route": {"kind": "single", "queue": "tenant-*"}});
+    server.put("/routing", rule).await.refused(422, "invalid_request");
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ fn served(name: &str, workers: &Result<WorkerListView, ApiRefusal>) -> Markup {
         workers.iter().filter(|worker| worker.queues.iter().any(|it| it.as_str() == name)).collect();
     html! {
         @if serving.is_empty() {
-            p.soft { "No live worker serves this queue: no role names it, or none with that role is alive." }
+            p.soft { "No live worker serves this queue: no role serves it, or none with that role is alive." }
         }
         table {
             @for worker in serving.iter().take(20) {

@@ -13,7 +13,7 @@ use jobbers_common::{
     engine::{QueueClaim, Refusal},
     limits::MAX_QUEUES_PER_CLAIM,
     name::{QueueName, RoleName},
-    queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueConfig, QueueOrder},
+    queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueConfig, QueueOrder, pattern::ServedQueues},
     worker::task_kind::TaskKind,
 };
 
@@ -38,6 +38,8 @@ pub(crate) struct ClaimPlanner {
     role: RoleName,
     own_limits: BTreeMap<QueueName, usize>,
     served: Vec<Served>,
+    /// Whether the role's patterns match more queues than a claim may name.
+    is_cut: bool,
     /// Tasks of each queue that run or are being claimed.
     taken: HashMap<QueueName, usize>,
     /// Whether the last claim from each queue contained blocking tasks.
@@ -77,6 +79,7 @@ impl ClaimPlanner {
             role,
             own_limits,
             served: Vec::new(),
+            is_cut: false,
             taken: HashMap::new(),
             heavy: HashMap::new(),
             blocking: BTreeSet::new(),
@@ -95,9 +98,11 @@ impl ClaimPlanner {
             self.served.clear();
             return true;
         };
-        if role.queues.len() > MAX_QUEUES_PER_CLAIM {
-            tracing::warn!(role = %self.role, queues = role.queues.len(), "serving the first {MAX_QUEUES_PER_CLAIM} of the role's queues");
+        let ServedQueues { queues, is_cut } = config.served_by(role);
+        if is_cut && !self.is_cut {
+            tracing::warn!(role = %self.role, "the role's patterns match more than {MAX_QUEUES_PER_CLAIM} queues: the last ones are not served");
         }
+        self.is_cut = is_cut;
         let serve = |queue: &QueueName| {
             let settings = config.queues.get(queue).map(|settings| &**settings);
             let patience = settings.map_or(DEFAULT_PATIENCE, |queue| queue.patience);
@@ -109,12 +114,12 @@ impl ClaimPlanner {
             let is_limited = settings.is_some_and(limits_starts);
             Served { queue: queue.clone(), limit, weight, credit: 0, patience, is_limited }
         };
-        let served: Vec<Served> = role.queues.iter().take(MAX_QUEUES_PER_CLAIM).map(serve).collect();
+        let served: Vec<Served> = queues.iter().map(serve).collect();
         let same = served.len() == self.served.len() && served.iter().zip(&self.served).all(|(a, b)| a.is_like(b));
         if !first && same {
             return false;
         }
-        let queues: Vec<&str> = role.queues.iter().map(QueueName::as_str).collect();
+        let queues: Vec<&str> = queues.iter().map(QueueName::as_str).collect();
         tracing::info!(role = %self.role, ?queues, order = ?role.order, "serving");
         self.served = served;
         true
@@ -230,6 +235,8 @@ fn limits_starts(queue: &QueueConfig) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jobbers_common::{
         name::TaskName,
         queue::{QueueConfig, RoleConfig},
@@ -286,7 +293,7 @@ mod tests {
     fn a_weighted_role_asks_each_queue_first_as_often_as_its_weight_says() {
         let mut weighted = config(1, None);
         for role in weighted.roles.values_mut() {
-            (role.order, role.weights) = (QueueOrder::Weighted, [(queue("heavy"), 3)].into());
+            (role.order, role.weights) = (QueueOrder::Weighted, [(queue("heavy").into(), 3)].into());
         }
         let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
         planner.follow(&weighted);
@@ -361,6 +368,29 @@ mod tests {
         assert_eq!(ask(&mut planner, with_blocking), [3, 3]);
         planner.follow(&config(2, Some(5)));
         assert_eq!(ask(&mut planner, ahead), [5, 10], "what waits counts towards max_per_worker");
+    }
+
+    #[test]
+    fn a_queue_that_a_pattern_matches_is_asked_once_it_exists_and_until_it_is_gone() {
+        let mut config = config(1, None);
+        for role in config.roles.values_mut() {
+            role.queues = ["default", "heavy*"].map(|text| text.parse().unwrap()).into();
+        }
+        let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        let mut asked = |config: &StoreConfig| {
+            let follows = planner.follow(config);
+            let asked = planner.ask(room(1), &[]);
+            planner.answered(&asked, std::iter::empty());
+            (follows, asked.into_iter().map(|claim| claim.queue.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(asked(&config), (true, vec!["default".to_owned()]));
+        config.matched = Arc::new([queue("heavy"), queue("heavy-2")].into());
+        config.version = 2;
+        assert_eq!(asked(&config), (true, ["default", "heavy", "heavy-2"].map(str::to_owned).into()));
+        config.version = 3;
+        assert!(!asked(&config).0, "a version that concerns other roles");
+        config.matched = Arc::default();
+        assert_eq!(asked(&config), (true, vec!["default".to_owned()]));
     }
 
     #[test]

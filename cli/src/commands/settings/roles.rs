@@ -1,11 +1,11 @@
 //! `jobbers roles`: which queues the workers of a role serve.
 
-use std::{collections::BTreeMap, process::ExitCode, str::FromStr};
+use std::{collections::BTreeMap, fmt::Display, process::ExitCode, str::FromStr};
 
 use jobbers_api::queue::role::{RoleListView, RoleView};
 use jobbers_common::{
     name::{QueueName, RoleName},
-    queue::QueueOrder,
+    queue::{QueueOrder, pattern::QueuePattern},
 };
 use jobbers_process::exit;
 use serde::Serialize;
@@ -48,15 +48,17 @@ struct OneRole {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without weights an earlier queue is emptied before a later one is asked. With a weight on any \
+    after_help = "A pattern such as 'tenant-*' serves every queue whose name matches, also one that is created later; quote \
+                        it, so that the shell does not replace it. \
+                        Without weights an earlier queue is emptied before a later one is asked. With a weight on any \
                         of them each is asked first as often as its weight says; one without has the weight 1."
 )]
 struct Set {
     /// The role
     name: RoleName,
-    /// Its queues, first to last: mail, or mail=3 to give it a weight
+    /// Its queues, first to last: mail, or mail=3 to give it a weight; or a pattern, 'tenant-*'
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]")]
-    queues: Vec<QueueShare>,
+    queues: Vec<QueueShare<QueuePattern>>,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -75,12 +77,12 @@ struct Delete {
 
 /// A queue, and how much of something it gets if that is said.
 #[derive(Debug, Clone)]
-pub(in crate::commands) struct QueueShare {
-    pub(in crate::commands) queue: QueueName,
+pub(in crate::commands) struct QueueShare<Q = QueueName> {
+    pub(in crate::commands) queue: Q,
     pub(in crate::commands) weight: Option<u32>,
 }
 
-impl FromStr for QueueShare {
+impl<Q: FromStr<Err: Display>> FromStr for QueueShare<Q> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -89,7 +91,7 @@ impl FromStr for QueueShare {
             Ok(weight) if weight > 0 => Ok(weight),
             _ => Err(format!("{weight:?} is no weight: write a whole number from 1")),
         });
-        let queue = QueueName::new(queue).map_err(|error| error.to_string())?;
+        let queue = queue.parse().map_err(|error: Q::Err| error.to_string())?;
         Ok(Self { queue, weight: weight.transpose()? })
     }
 }
@@ -97,13 +99,13 @@ impl FromStr for QueueShare {
 /// What is put.
 #[derive(Debug, Serialize)]
 struct Settings<'a> {
-    queues: Vec<&'a QueueName>,
+    queues: Vec<&'a QueuePattern>,
     order: QueueOrder,
-    weights: BTreeMap<&'a QueueName, u32>,
+    weights: BTreeMap<&'a QueuePattern, u32>,
 }
 
-impl<'a> From<&'a [QueueShare]> for Settings<'a> {
-    fn from(shares: &'a [QueueShare]) -> Self {
+impl<'a> From<&'a [QueueShare<QueuePattern>]> for Settings<'a> {
+    fn from(shares: &'a [QueueShare<QueuePattern>]) -> Self {
         let weights: BTreeMap<_, _> = shares.iter().filter_map(|share| Some((&share.queue, share.weight?))).collect();
         let order = if weights.is_empty() { QueueOrder::Strict } else { QueueOrder::Weighted };
         Self { queues: shares.iter().map(|share| &share.queue).collect(), order, weights }
@@ -148,8 +150,8 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
 
 /// The queues, with their weights where these count.
 fn queues_of(role: &RoleView) -> String {
-    let weight = |queue: &QueueName| role.weights.get(queue).copied().unwrap_or(1);
-    let shown = |queue: &QueueName| match role.order {
+    let weight = |queue: &QueuePattern| role.weights.get(queue).copied().unwrap_or(1);
+    let shown = |queue: &QueuePattern| match role.order {
         QueueOrder::Weighted => format!("{queue}={}", weight(queue)),
         QueueOrder::Strict => queue.to_string(),
     };
@@ -166,6 +168,11 @@ async fn show(one: &OneRole) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "role", &role.name);
     output::add_fact(&mut sheet, "order", role.order);
     output::add_fact(&mut sheet, "queues", queues_of(&role));
+    if role.queues.iter().any(QueuePattern::is_pattern) {
+        let serves: Vec<&str> = role.serves.iter().map(QueueName::as_str).collect();
+        let serves = Some(serves.join(", ")).filter(|serves| !serves.is_empty());
+        output::add_fact(&mut sheet, "serves now", output::or_dash(serves));
+    }
     output::table(&sheet)
 }
 
@@ -187,19 +194,31 @@ mod tests {
     #[test]
     fn one_weight_makes_the_order_weighted() {
         let settings = |texts: &[&str]| {
-            let shares: Vec<QueueShare> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            let shares: Vec<QueueShare<QueuePattern>> = texts.iter().map(|text| text.parse().unwrap()).collect();
             serde_json::to_value(Settings::from(shares.as_slice())).unwrap()
         };
         let plain = serde_json::json!({"queues": ["b", "a"], "order": "strict", "weights": {}});
         assert_eq!(settings(&["b", "a"]), plain);
         let weighted = serde_json::json!({"queues": ["b", "a"], "order": "weighted", "weights": {"a": 3}});
         assert_eq!(settings(&["b", "a=3"]), weighted);
+        let patterns =
+            serde_json::json!({"queues": ["b", "tenant-*"], "order": "weighted", "weights": {"tenant-*": 3}});
+        assert_eq!(settings(&["b", "tenant-*=3"]), patterns);
     }
 
     #[test]
     fn a_weight_is_a_whole_number_from_one() {
         for bad in ["mail=0", "mail=-1", "mail=", "mail=1.5", "=3", "ma il", "mail=1=2"] {
             bad.parse::<QueueShare>().unwrap_err();
+            bad.parse::<QueueShare<QueuePattern>>().unwrap_err();
         }
+    }
+
+    #[test]
+    fn only_a_role_takes_a_pattern() {
+        "tenant-*=2".parse::<QueueShare>().unwrap_err();
+        let share: QueueShare<QueuePattern> = "tenant-*=2".parse().unwrap();
+        assert_eq!((share.queue.as_str(), share.weight), ("tenant-*", Some(2)));
+        "tenant-**".parse::<QueueShare<QueuePattern>>().unwrap_err();
     }
 }

@@ -26,7 +26,7 @@ pub trait Settings: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Exists`](crate::engine::Error::Exists), [`Error::UnknownRole`](crate::engine::Error::UnknownRole) or [`Error::Changed`](crate::engine::Error::Changed) by [`PutMode`]; [`Error::UnknownQueue`](crate::engine::Error::UnknownQueue) when it
-    /// names one; [`Error::Invalid`](crate::engine::Error::Invalid) by [`RoleConfig::validate`].
+    /// names one that does not exist (a pattern may match none); [`Error::Invalid`](crate::engine::Error::Invalid) by [`RoleConfig::validate`].
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>>;
 
     /// Deletes a role. Its workers stay alive, claim nothing, and serve it again when it is created again. A worker

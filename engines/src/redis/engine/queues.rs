@@ -27,7 +27,7 @@ impl Queues for RedisEngine {
     }
 
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
-        verbs::queues::create(&self.store, queues).await
+        verbs::settings::create_queues(&self.store, queues).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {

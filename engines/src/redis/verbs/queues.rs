@@ -1,8 +1,12 @@
 //! The names of the queues, in pieces. Only the store knows which queues exist; no process keeps a list.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use jobbers_common::{
-    engine::{Result, settings::validate_creation},
+    engine::{Error, Result},
+    limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     name::QueueName,
+    queue::{Config, pattern},
 };
 use redis::{Cmd, Value};
 
@@ -126,12 +130,26 @@ pub(crate) async fn next(store: &Store, from: From<'_>) -> Result<Option<QueueNa
     Ok(walk(store, "", from, 1).await?.names.pop())
 }
 
-/// Creates queues that do not exist.
-pub(crate) async fn create(store: &Store, queues: &[QueueName]) -> Result<()> {
-    validate_creation(queues)?;
-    if queues.is_empty() {
-        return Ok(());
+/// The queues that the patterns of the roles match.
+pub(crate) async fn matched(store: &Store, config: &Config) -> Result<Arc<BTreeSet<QueueName>>> {
+    let mut found = BTreeSet::new();
+    for pattern in config.patterns() {
+        let (mut next, mut of_pattern) = (QueueName::new(pattern.prefix()).ok(), Vec::new());
+        loop {
+            let piece = with_part(store, "", From::at(next.as_ref()), MAX_BATCH).await?;
+            of_pattern.extend(pattern::matched(pattern, piece.names.into_iter().map(Ok::<_, Error>))?);
+            next = piece.next.filter(|next| next.as_str().starts_with(pattern.prefix()));
+            if next.is_none() || of_pattern.len() > MAX_QUEUES_PER_CLAIM {
+                break;
+            }
+        }
+        found.extend(of_pattern);
     }
+    Ok(Arc::new(found))
+}
+
+/// Creates queues that do not exist; at least one. The configuration keeps its version.
+pub(crate) async fn create(store: &Store, queues: &[QueueName]) -> Result<()> {
     let add = |command: &mut Cmd| {
         queues.iter().for_each(|queue| {
             command.arg(0).arg(queue.as_str());

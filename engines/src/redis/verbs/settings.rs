@@ -11,7 +11,10 @@ use std::{
 
 use jobbers_common::{
     access::AccessKey,
-    engine::{DeleteRole, Deleted, Error, PutMode, Result, settings::check_deletion},
+    engine::{
+        DeleteRole, Deleted, Error, PutMode, Result,
+        settings::{check_deletion, validate_creation},
+    },
     limits::MAX_CONFIG_ENTRIES,
     name::{KeyId, QueueName, RoleName, WorkerId},
     queue::{
@@ -29,6 +32,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 use ulid::Ulid;
 
+use super::queues;
 use crate::redis::{
     kernel::{
         config_fields::{StoredRoute, json, read_fields, read_json, route_field},
@@ -69,9 +73,7 @@ async fn read_with(store: &Store, asked: &[QueueName]) -> Result<(Arc<Config>, H
         (fields, existing) = read_changed(store, asked).await?;
     }
     let Some(fields) = fields else { return Ok((store.config.lock().clone(), existing)) };
-    let config = Arc::new(read_fields(fields)?);
-    *store.config.lock() = Arc::clone(&config);
-    Ok((config, existing))
+    Ok((adopt(store, read_fields(fields)?).await?, existing))
 }
 
 /// The fields of the configuration and their values; nothing if they are known already.
@@ -98,6 +100,7 @@ async fn read_changed(store: &Store, asked: &[QueueName]) -> Result<(Fields, Has
 
 /// A change of one field.
 struct FieldChange {
+    /// Empty for the creation of queues.
     field: String,
     /// `None` deletes it.
     value: Option<String>,
@@ -113,6 +116,8 @@ struct FieldChange {
     keep_parameters: Option<u64>,
     /// The live workers on which the decision was based, if a different set would change it.
     decided_by: Option<Vec<WorkerId>>,
+    /// The queues to create, for an empty field.
+    created: Vec<QueueName>,
 }
 
 impl FieldChange {
@@ -127,6 +132,7 @@ impl FieldChange {
             max_bytes: None,
             keep_parameters: None,
             decided_by: None,
+            created: Vec::new(),
         }
     }
 }
@@ -178,6 +184,9 @@ async fn carry_out(store: &Store, from: &Config, change: &FieldChange) -> Result
         change.decided_by.iter().flatten().for_each(|worker| {
             command.arg(worker.as_str());
         });
+        change.created.iter().for_each(|queue| {
+            command.arg(queue.as_str());
+        });
     };
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
@@ -205,17 +214,19 @@ async fn alter(
             return Ok(before);
         }
         if let ChangeReply::Done(version) = carry_out(store, &before, &change).await? {
-            return Ok(adopt(store, Config { version, ..config }));
+            return adopt(store, Config { version, ..config }).await;
         }
     }
     Err(changing())
 }
 
-/// Uses a configuration that was just written.
-fn adopt(store: &Store, config: Config) -> Arc<Config> {
+/// Uses a configuration that was just read or written. The queues that its patterns match are read after it: every queue
+/// that is created later raises the version.
+async fn adopt(store: &Store, mut config: Config) -> Result<Arc<Config>> {
+    config.matched = queues::matched(store, &config).await?;
     let config = Arc::new(config);
     *store.config.lock() = Arc::clone(&config);
-    config
+    Ok(config)
 }
 
 fn check_room<K, V>(known: &BTreeMap<K, V>) -> Result<()> {
@@ -237,6 +248,33 @@ fn settings_of(config: &Config, existing: &HashSet<QueueName>, queue: &QueueName
     existing.contains(queue).then(|| config.settings_of(queue).into_owned())
 }
 
+/// Creates the queues that do not exist. Workers are notified only if a pattern of a role matches one of them; these are
+/// created together with the next version.
+pub(crate) async fn create_queues(store: &Store, queues: &[QueueName]) -> Result<()> {
+    validate_creation(queues)?;
+    let (mut config, existing) = read_with(store, queues).await?;
+    let change = FieldChange {
+        created: queues.iter().filter(|queue| !existing.contains(*queue)).cloned().collect(),
+        ..FieldChange::of(String::new(), None)
+    };
+    if change.created.is_empty() {
+        return Ok(());
+    }
+    let is_served = |config: &Config| change.created.iter().any(|queue| config.matches(queue));
+    if !is_served(&config) {
+        queues::create(store, &change.created).await?;
+        // A role may have got such a pattern before these queues existed, but after the configuration was read.
+        config = read(store).await?;
+    }
+    for _ in 0..ATTEMPTS {
+        if !is_served(&config) || matches!(carry_out(store, &config, &change).await?, ChangeReply::Done(_)) {
+            return Ok(());
+        }
+        config = read(store).await?;
+    }
+    Err(changing())
+}
+
 /// Stores the settings of a queue.
 pub(crate) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     queue.validate().map_err(Error::Invalid)?;
@@ -247,16 +285,13 @@ pub(crate) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
             config.queues.insert(queue.name.clone(), Arc::new(queue.clone()));
             check_room(&config.queues)?;
         }
-        let field = format!("{QUEUE_FIELD}{}", queue.name);
         Ok(FieldChange {
-            field,
-            value: Some(json(queue)?),
             paused: queue.paused,
             limits: limits(queue),
             gates: gates(queue),
             max_bytes: queue.max_bytes,
             keep_parameters: Some(queue.keep_parameters).filter(|bytes| *bytes != DEFAULT_KEEP_PARAMETERS),
-            decided_by: None,
+            ..FieldChange::of(format!("{QUEUE_FIELD}{}", queue.name), Some(json(queue)?))
         })
     };
     alter(store, std::slice::from_ref(&queue.name), decide).await
@@ -276,7 +311,7 @@ pub(crate) async fn delete_queue(store: &Store, queue: &QueueName, expected: Opt
             ChangeReply::Done(version) => {
                 let mut config = Config { version, ..Config::clone(&config) };
                 config.queues.remove(queue);
-                adopt(store, config);
+                adopt(store, config).await?;
                 return Ok(Deleted::Done);
             }
             ChangeReply::More => return Ok(Deleted::More),
@@ -293,7 +328,7 @@ fn changing() -> Error {
 
 /// The role or rule that names a queue.
 fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
-    let role = config.roles.values().find(|role| role.queues.contains(queue));
+    let role = config.roles.values().find(|role| role.names(queue));
     let route = || config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue));
     role.map(|role| format!("role {}", role.name))
         .or_else(|| route().map(|(key, _)| format!("the routing rule of {key}")))
@@ -302,15 +337,16 @@ fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
 /// Creates or replaces a role.
 pub(crate) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {
     role.validate().map_err(Error::Invalid)?;
+    let named: Vec<QueueName> = role.named().collect();
     let decide = |config: &mut Config, existing: &HashSet<QueueName>| {
         let (known, unknown) = (config.roles.get(&role.name), Error::UnknownRole(role.name.clone()));
         mode.check(known, unknown, || format!("role {}", role.name))?;
-        check_queues(&role.queues, existing)?;
+        check_queues(&named, existing)?;
         config.roles.insert(role.name.clone(), role.clone());
         check_room(&config.roles)?;
         Ok(FieldChange::of(format!("{ROLE_FIELD}{}", role.name), Some(json(role)?)))
     };
-    alter(store, &role.queues, decide).await
+    alter(store, &named, decide).await
 }
 
 /// Deletes a role, unless workers serve it. A worker that registers meanwhile is noticed by the next attempt.
@@ -331,7 +367,7 @@ pub(crate) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole)
         if let ChangeReply::Done(version) = carry_out(store, &before, &change).await? {
             let mut config = Config { version, ..Config::clone(&before) };
             config.roles.remove(role);
-            return Ok(adopt(store, config));
+            return adopt(store, config).await;
         }
     }
     Err(changing())

@@ -1,24 +1,30 @@
 //! The settings of queues, roles and rules at one version.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use jobbers_common::{
     access::AccessKey,
     engine::{Error, Result},
     name::{QueueName, RoleName, TaskName, WorkerId},
     queue::{
-        Config, DEFAULT_KEEP_PARAMETERS, QueueConfig, Retention, RoleConfig,
+        Config, DEFAULT_KEEP_PARAMETERS, QueueConfig, Retention, RoleConfig, pattern,
         routing::{RouteKey, RouteRule, Versions},
     },
     time::Timestamp,
 };
 use rusqlite::{Connection, Row};
 
-use super::directory::QueueDirectory;
+use super::directory::{QueueDirectory, queue_name};
 use crate::sqlite::{
     sql,
     store::error::{OrStore, corrupt},
 };
+
+/// `LIMIT` of a statement that is read until its reader stops.
+const ALL_ROWS: i64 = -1;
 
 /// The value in `route` for every version of a task.
 pub(crate) const ANY_VERSION: i64 = -1;
@@ -57,7 +63,7 @@ impl Catalog {
                 Some(text) => serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?,
                 None => RoleConfig::new(
                     RoleName::new(&name).map_err(|error| corrupt("role", error))?,
-                    serde_json::from_str(&queues).map_err(|error| corrupt(&name, error))?,
+                    serde_json::from_str::<Vec<QueueName>>(&queues).map_err(|error| corrupt(&name, error))?,
                 ),
             };
             config.roles.insert(role.name.clone(), role);
@@ -79,6 +85,7 @@ impl Catalog {
             let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;
             config.draining.insert(worker, Timestamp::from_micros(since));
         }
+        config.matched = matched(conn, &config)?;
         Ok(Self { config: Arc::new(config), ..catalog })
     }
 
@@ -107,23 +114,33 @@ impl Catalog {
     }
 
     /// The next version, with the settings of a queue replaced.
-    pub(crate) fn with_settings(&self, key: i64, queue: &QueueConfig, is_swept: bool) -> Self {
-        let mut config = Config::clone(&self.config);
-        config.version += 1;
-        config.queues.insert(queue.name.clone(), Arc::new(queue.clone()));
-        let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
+    pub(crate) fn with_settings(
+        &self,
+        conn: &Connection,
+        key: i64,
+        queue: &QueueConfig,
+        is_swept: bool,
+    ) -> Result<Self> {
+        let put = |config: &mut Config| drop(config.queues.insert(queue.name.clone(), Arc::new(queue.clone())));
+        let mut catalog = self.next(conn, put)?;
         catalog.index(key, queue, is_swept);
-        catalog
+        Ok(catalog)
     }
 
-    /// The next version, without a queue.
-    pub(crate) fn without(&self, key: i64, queue: &QueueName) -> Self {
+    /// The next version, without a queue, which the table does not have any more.
+    pub(crate) fn without(&self, conn: &Connection, key: i64, queue: &QueueName) -> Result<Self> {
+        let mut catalog = self.next(conn, |config| drop(config.queues.remove(queue)))?;
+        catalog.index(key, &QueueConfig::new(queue.clone()), false);
+        Ok(catalog)
+    }
+
+    /// The next version, with what the change of a queue's entry does to the configuration.
+    pub(crate) fn next(&self, conn: &Connection, change: impl FnOnce(&mut Config)) -> Result<Self> {
         let mut config = Config::clone(&self.config);
         config.version += 1;
-        config.queues.remove(queue);
-        let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
-        catalog.index(key, &QueueConfig::new(queue.clone()), false);
-        catalog
+        change(&mut config);
+        config.matched = matched(conn, &config)?;
+        Ok(Self { config: Arc::new(config), ..self.with_new_queues() })
     }
 
     pub(crate) fn version(&self) -> i64 {
@@ -165,6 +182,17 @@ impl Catalog {
     pub(crate) fn is_open(&self, queue: &QueueName) -> bool {
         self.config.queues.get(queue).is_none_or(|queue| !queue.paused)
     }
+}
+
+/// The queues that the patterns of the roles match.
+fn matched(conn: &Connection, config: &Config) -> Result<Arc<BTreeSet<QueueName>>> {
+    let mut found = BTreeSet::new();
+    for pattern in config.patterns() {
+        let mut statement = conn.prepare_cached(sql::QUEUES_FROM).or_store()?;
+        let rows = statement.query_map((pattern.prefix(), ALL_ROWS), |row| row.get::<_, String>("name")).or_store()?;
+        found.extend(pattern::matched(pattern, rows.map(|name| queue_name(name.or_store()?)))?);
+    }
+    Ok(Arc::new(found))
 }
 
 /// Inserts an entry, or removes it.

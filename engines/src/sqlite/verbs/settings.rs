@@ -1,6 +1,6 @@
 //! Queues, roles, routing rules, access keys, workers.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc, time::Duration};
 
 use jobbers_common::{
     access::AccessKey,
@@ -60,14 +60,19 @@ fn check_room(held: usize, kinds: &str) -> Result<()> {
     Err(Error::Invalid(format!("a store holds at most {MAX_CONFIG_ENTRIES} {kinds}")))
 }
 
-/// Creates the queues that do not exist.
+/// Creates the queues that do not exist. Workers are notified only if a pattern of a role matches one of them.
 pub(crate) fn create_queues(step: &mut Step<'_>, queues: &[QueueName]) -> Result<()> {
     let mut create = step.prepare(sql::CREATE_QUEUE)?;
-    let mut created = 0;
+    let mut created = Vec::new();
     for queue in queues {
-        created += create.execute([queue.as_str()]).or_store()?;
+        if create.execute([queue.as_str()]).or_store()? > 0 {
+            created.push(queue);
+        }
     }
-    if created > 0 {
+    if created.iter().any(|queue| step.catalog().config.matches(queue)) {
+        let catalog = step.catalog().next(step.conn, |_| ())?;
+        adopt(step, catalog);
+    } else if !created.is_empty() {
         step.ledger.catalog = Arc::new(step.catalog().with_new_queues());
     }
     Ok(())
@@ -91,7 +96,7 @@ pub(crate) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
     }
     let key = step.queue(&queue.name)?;
     let is_swept = gates::recheck(step, key)?;
-    let catalog = step.catalog().with_settings(key, queue, is_swept);
+    let catalog = step.catalog().with_settings(step.conn, key, queue, is_swept)?;
     let config = adopt(step, catalog);
     let retention = known.as_ref().map(|known| known.retention.clone()).unwrap_or_default();
     if retention != queue.retention {
@@ -135,7 +140,7 @@ pub(crate) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
     for delete in [sql::DELETE_NUMBERS, sql::DELETE_SLOTS, sql::DELETE_DUE, sql::END_GATE_SWEEP, sql::DELETE_QUEUE] {
         step.prepare(delete)?.execute([queue]).or_store()?;
     }
-    let catalog = step.catalog().without(queue, name);
+    let catalog = step.catalog().without(step.conn, queue, name)?;
     adopt(step, catalog);
     Ok(Deleted::Done)
 }
@@ -162,7 +167,7 @@ pub(crate) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, 
 }
 
 fn check_unused(config: &Config, queue: &QueueName) -> Result<()> {
-    let role = config.roles.values().find(|role| role.queues.contains(queue)).map(|role| format!("role {}", role.name));
+    let role = config.roles.values().find(|role| role.names(queue)).map(|role| format!("role {}", role.name));
     let route = || {
         let rule = config.routes.iter().find(|(_, rule)| rule.queues().any(|named| named == queue));
         rule.map(|(key, _)| format!("the routing rule of {key}"))
@@ -173,8 +178,8 @@ fn check_unused(config: &Config, queue: &QueueName) -> Result<()> {
     }
 }
 
-fn check_queues<'q>(step: &Step<'_>, queues: impl IntoIterator<Item = &'q QueueName>) -> Result<()> {
-    queues.into_iter().try_for_each(|queue| step.queue(queue).map(drop))
+fn check_queues<Q: Borrow<QueueName>>(step: &Step<'_>, queues: impl IntoIterator<Item = Q>) -> Result<()> {
+    queues.into_iter().try_for_each(|queue| step.queue(queue.borrow()).map(drop))
 }
 
 pub(crate) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {
@@ -186,7 +191,7 @@ pub(crate) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: &PutMode<Ro
         Some(_) => {}
         None => check_room(step.catalog().config.roles.len(), "roles")?,
     }
-    check_queues(step, &role.queues)?;
+    check_queues(step, role.named())?;
     step.prepare(sql::PUT_ROLE)?.execute((role.name.as_str(), json(&role.queues)?, json(role)?)).or_store()?;
     changed(step)
 }

@@ -21,7 +21,7 @@ use jobbers_common::{
 use crate::conformance::{DONE, Fixture, queue, seconds, task_in, worker};
 
 fn role(name: &str, queues: &[&str]) -> RoleConfig {
-    RoleConfig::new(RoleName::new(name).unwrap(), queues.iter().map(|name| queue(name)).collect())
+    RoleConfig::new(RoleName::new(name).unwrap(), queues.iter().map(|name| queue(name)))
 }
 
 pub async fn a_new_store_has_a_default_queue_and_role(f: Fixture) {
@@ -156,7 +156,7 @@ pub async fn a_weighted_role_is_kept_as_given(f: Fixture) {
     let name = RoleName::new("mailer").unwrap();
     let weighted = RoleConfig {
         order: QueueOrder::Weighted,
-        weights: [(queue("mail"), 3)].into(),
+        weights: [(queue("mail").into(), 3)].into(),
         refresh_tag: Some("01ARZ3NDEKTSV4RRFFQ69G5FAV".into()),
         ..role("mailer", &["mail", "default"])
     };
@@ -164,8 +164,8 @@ pub async fn a_weighted_role_is_kept_as_given(f: Fixture) {
     assert_eq!(f.engine.config().await.unwrap().roles.get(&name), Some(&weighted));
     let bad = [
         RoleConfig { order: QueueOrder::Strict, ..weighted.clone() },
-        RoleConfig { weights: [(queue("mail"), 0)].into(), ..weighted.clone() },
-        RoleConfig { weights: [(queue("elsewhere"), 1)].into(), ..weighted.clone() },
+        RoleConfig { weights: [(queue("mail").into(), 0)].into(), ..weighted.clone() },
+        RoleConfig { weights: [(queue("elsewhere").into(), 1)].into(), ..weighted.clone() },
     ];
     for bad in bad {
         assert!(matches!(f.engine.put_role(bad, PutMode::Upsert).await, Err(Error::Invalid(_))));

@@ -45,7 +45,8 @@ problems!(DeleteProblems: [Code::UnknownRole, Code::RoleInUse, Code::Changed]);
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let config = app.live.fresh().await?;
     let names: Vec<RoleName> = config.roles.keys().cloned().collect();
-    pieces::answer("roles", names.into_iter().filter_map(move |name| config.roles.get(&name).map(RoleView::from)))
+    let view = move |name| Some(RoleView::new(config.roles.get(&name)?, &config));
+    pieces::answer("roles", names.into_iter().filter_map(view))
 }
 
 /// Create a role
@@ -145,5 +146,5 @@ pub(crate) async fn delete(
 
 fn respond(config: &Config, name: &RoleName) -> Result<Response> {
     let role = config.roles.get(name).ok_or_else(|| Error::UnknownRole(name.clone()))?;
-    Ok((etag::header_of(role), axum::Json(RoleView::from(role))).into_response())
+    Ok((etag::header_of(role), axum::Json(RoleView::new(role, config))).into_response())
 }

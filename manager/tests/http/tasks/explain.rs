@@ -241,6 +241,26 @@ async fn queues_that_its_workers_empty_first_are_told() {
 }
 
 #[tokio::test]
+async fn a_role_that_matches_the_queue_by_a_pattern_is_named_if_it_serves_it() {
+    let server = Server::start().await;
+    let create = async |name: &str| server.post("/queues", json!({"name": name})).await.expect(201);
+    create("zz").await;
+    server.post("/tasks", json!({"id": "a", "name": "t", "queue": "zz"})).await.expect(201);
+    assert_eq!(codes(&server, "a").await, ["no_role_for_queue"]);
+    server.post("/roles", json!({"name": "all", "queues": ["*"]})).await.expect(201);
+    let told = explain(&server, "a").await;
+    assert_eq!(told["reasons"][0]["code"], "no_worker_for_queue");
+    assert!(told["reasons"][0]["message"].as_str().unwrap().contains("roles that would: all"), "{told}");
+    for n in 0..1_024 {
+        create(&format!("q{n:04}")).await;
+    }
+    let told = explain(&server, "a").await;
+    assert_eq!(told["reasons"][0]["code"], "no_role_for_queue");
+    let message = told["reasons"][0]["message"].as_str().unwrap();
+    assert!(message.contains("role all has a pattern for it, and serves 1024 others"), "{told}");
+}
+
+#[tokio::test]
 async fn a_task_that_is_given_back_because_nobody_knows_it_says_so() {
     let server = Server::start().await;
     server.post("/tasks", json!({"id": "later", "name": "t", "delay": "1h"})).await.expect(201);

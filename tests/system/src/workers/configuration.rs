@@ -16,6 +16,7 @@ const SEEN_WITHIN: Duration = Duration::from_secs(2);
 on_both_engines!(
     a_pause_and_its_end_reach_a_worker_in_another_process,
     a_queue_added_to_a_role_is_served_without_a_restart,
+    a_queue_created_later_is_served_by_a_pattern_of_the_role,
     a_running_task_is_cancelled_in_another_process,
     a_worker_in_the_folder_of_up_works_on_its_store,
     a_worker_says_how_many_tasks_it_knows_and_warns_of_none,
@@ -54,6 +55,29 @@ async fn a_queue_added_to_a_role_is_served_without_a_restart(kind: Kind) {
     manager.api.put("/roles/default", &json!({"queues": ["default", "fresh"]})).await.ok();
     assert_eq!(manager.api.finished(&id).await["status"], "completed");
     assert!(added_at.elapsed() < SEEN_WITHIN, "{:?}", added_at.elapsed());
+}
+
+async fn a_queue_created_later_is_served_by_a_pattern_of_the_role(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    manager.api.put("/roles/tenants", &json!({"queues": ["default", "tenant-*"]})).await.ok();
+    let _worker = stack.worker_with(&[("WORKER_ROLE", "tenants")]).await;
+    let first = manager.api.submit(&json!({"name": "note"})).await;
+    manager.api.finished(&first).await;
+
+    // At a manager other than the one that the role was put at.
+    let other = stack.manager().await;
+    let created_at = Instant::now();
+    other.api.post("/queues", &json!({"name": "tenant-7"})).await.ok();
+    let id = other.api.submit(&json!({"name": "note", "queue": "tenant-7"})).await;
+    assert_eq!(manager.api.finished(&id).await["status"], "completed");
+    assert!(created_at.elapsed() < SEEN_WITHIN, "{:?}", created_at.elapsed());
+    assert_eq!(manager.api.get("/roles/tenants").await.ok()["serves"], json!(["default", "tenant-7"]));
+
+    manager.api.send(reqwest::Method::DELETE, "/queues/tenant-7", &[], None).await.unwrap().ok();
+    assert_eq!(other.api.get("/roles/tenants").await.ok()["serves"], json!(["default"]));
+    let last = manager.api.submit(&json!({"name": "note"})).await;
+    assert_eq!(manager.api.finished(&last).await["status"], "completed", "the worker serves what is left");
 }
 
 async fn a_running_task_is_cancelled_in_another_process(kind: Kind) {

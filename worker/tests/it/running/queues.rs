@@ -31,7 +31,7 @@ impl Bench {
     }
 
     async fn make_role(&self, name: &str, queues: &[&str]) {
-        let queues = queues.iter().map(|name| queue(name)).collect();
+        let queues = queues.iter().map(|name| queue(name));
         let role = RoleConfig::new(RoleName::new(name).unwrap(), queues);
         self.engine.put_role(role, PutMode::Upsert).await.unwrap();
     }

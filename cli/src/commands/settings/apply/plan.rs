@@ -22,7 +22,7 @@ use jobbers_api::{
 use jobbers_common::{
     engine::{QueueStats, StoredSchedule},
     name::{QueueName, RoleName, ScheduleName},
-    queue::routing::Versions,
+    queue::{Config, routing::Versions},
     schedule::{ScheduleState, Target, WorkflowTemplate, entry::ScheduleEntry},
     time::Timestamp,
     workflow::Workflow,
@@ -242,7 +242,9 @@ async fn role(client: &ManagerClient, name: &RoleName, settings: &Settings) -> R
     let (stored, tag) = stored::<RoleView>(client, &path, "unknown_role").await?;
     let request: RoleRequest = read(&title, settings)?;
     let config = request.config(Some(name.clone())).map_err(|problem| senseless(&title, &problem))?;
-    let (before, after) = (stored.map(|stored| chosen(&stored, &OF_ROLE)), chosen(&RoleView::from(&config), &OF_ROLE));
+    // What is written counts, not which queues it matches.
+    let view = RoleView::new(&config, &Config::default());
+    let (before, after) = (stored.map(|stored| chosen(&stored, &OF_ROLE)), chosen(&view, &OF_ROLE));
     Ok(put(Kind::Role, name, before, after, ApiCall::Put { path, body: Value::Object(settings.clone()), tag }))
 }
 

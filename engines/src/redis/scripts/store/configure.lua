@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- Changes the configuration, if it is still the one the change was made from.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 the version it was made from, 3 field, 4 value, or nothing to delete
--- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 the version it was made from, 3 field, or nothing to create the
+-- queues from 13 on, which a role serves by a pattern, without settings of their own, 4 value, or nothing to delete the
+-- field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
 -- nothing, 8 its limits by key and by task (see gates.lua), or nothing,
 -- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 13 on, which the change was decided by.
@@ -103,7 +104,11 @@ elseif name then
   call('DEL', of(name, 'b'))
 end
 
-if ARGV[4] == '' then
+if ARGV[3] == '' then
+  for i = 13, #ARGV do
+    call('ZADD', P .. 'queues', 0, ARGV[i])
+  end
+elseif ARGV[4] == '' then
   call('HDEL', config, ARGV[3])
 else
   call('HSET', config, ARGV[3], ARGV[4])

@@ -9,7 +9,7 @@ use jobbers_api::{
 };
 use jobbers_common::{
     lifecycle::Status,
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     name::{QueueName, WorkerId},
     queue::{Config, QueueConfig, QueueOrder, RoleConfig},
     task::Task,
@@ -67,9 +67,17 @@ pub(crate) fn serving<'a>(
 
 /// The reason for a queue that no live worker serves.
 fn unserved(queue: &QueueName, config: &Config, workers: &[RegisteredWorker]) -> Reason {
-    let roles: Vec<&str> =
-        config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
+    let serving = config.roles.values().filter(|role| config.served_by(role).queues.contains(queue));
+    let roles: Vec<&str> = serving.map(|role| role.name.as_str()).collect();
     if roles.is_empty() {
+        if let Some(role) = config.roles.values().find(|role| role.matches(queue)) {
+            let message = format!(
+                "no role serves queue {queue}: role {} has a pattern for it, and serves {MAX_QUEUES_PER_CLAIM} others, as \
+                 many as a role may; name it in a role",
+                role.name
+            );
+            return Reason::new(C::NoRoleForQueue, message);
+        }
         return Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"));
     }
     let others = if workers.is_empty() { "; the store has no live worker" } else { "" };
@@ -167,7 +175,7 @@ pub(super) async fn earlier_queues(
     roles.dedup_by_key(|role| &role.name);
     for role in roles {
         let mut stands_before = false;
-        for queue in before(role, &task.queue) {
+        for queue in &before(config, role, &task.queue) {
             if config.queues.get(queue).is_some_and(|queue| queue.paused) {
                 continue;
             }
@@ -187,7 +195,11 @@ pub(super) async fn earlier_queues(
 }
 
 /// The queues that a role empties before this one.
-fn before<'a>(role: &'a RoleConfig, queue: &QueueName) -> &'a [QueueName] {
-    let at = role.queues.iter().position(|served| served == queue).unwrap_or(0);
-    if role.order == QueueOrder::Strict { &role.queues[..at] } else { &[] }
+fn before(config: &Config, role: &RoleConfig, queue: &QueueName) -> Vec<QueueName> {
+    if role.order != QueueOrder::Strict {
+        return Vec::new();
+    }
+    let mut queues = config.served_by(role).queues;
+    queues.truncate(queues.iter().position(|served| served == queue).unwrap_or(0));
+    queues
 }
