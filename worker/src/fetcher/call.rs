@@ -16,6 +16,8 @@ pub(super) struct Ask {
     pub(super) blocking: usize,
     /// The kinds of tasks it does not take.
     pub(super) refused: Vec<Refusal>,
+    /// Whether it leaves out queues while another call is under way, which may ask them.
+    pub(super) is_partial: bool,
 }
 
 /// A call to the store.

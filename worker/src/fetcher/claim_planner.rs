@@ -130,6 +130,11 @@ impl ClaimPlanner {
         self.served.iter().map(|served| served.queue.clone()).collect()
     }
 
+    /// How many queues are served.
+    pub(crate) const fn count(&self) -> usize {
+        self.served.len()
+    }
+
     /// Plans a claim. Each queue is asked for no more than its limit allows. A queue with blocking tasks is asked for
     /// no more than the blocking queue takes; if that is not known yet, for at least one task unless some are on their
     /// way. Requested tasks count as taken until they are [answered](ClaimPlanner::answered). Skips the queues `left`

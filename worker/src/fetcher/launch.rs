@@ -101,7 +101,8 @@ impl Fetcher {
             true => (0, if queues.is_empty() { 0 } else { room }),
             false => self.parts.planner.count_blocking(&queues, room),
         };
-        Ask { queues, room, blocking, refused }
+        let is_partial = !self.calls.is_empty() && queues.len() < self.parts.planner.count();
+        Ask { queues, room, blocking, refused, is_partial }
     }
 
     /// While the blocking queue takes no task, claims refuse the kinds of blocking tasks. These wait at their places,

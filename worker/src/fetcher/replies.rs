@@ -56,6 +56,8 @@ impl Fetcher {
             self.outage.over();
             self.parts.meters.claimed(reply.claimed.len());
             self.demand.answered(&reply, !call.ask.refused.is_empty());
+            // The store wakes the worker for the queues of its last claim only: the next claim asks them all.
+            self.demand.woken |= call.ask.is_partial && !reply.more;
         }
         self.settled(&call.settling, &reply.settled);
         self.parts.meters.reclaimed(&reply.reclaimed);

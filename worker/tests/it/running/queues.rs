@@ -1,6 +1,9 @@
 //! Which queues a worker serves, and how much of each.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use jobbers_common::{
     engine::{PutMode, Queues, Settings, Workers},
@@ -110,6 +113,26 @@ async fn a_change_of_the_role_is_live_for_an_idle_and_for_a_busy_worker() {
     assert_eq!(bench.over(&newer).await.status, Status::Completed);
     bench.cycles(1).await;
     assert!(bench.is_quiet().await, "a queue the role has left is not served");
+}
+
+#[tokio::test]
+async fn a_queue_that_one_of_two_claims_at_once_left_out_wakes_an_idle_worker() {
+    let bench = Bench::new();
+    let _worker = bench.worker();
+    bench.cycles(1).await;
+    for name in ["one", "two", "three"] {
+        // A claim for half of the slots asks for all that the queue may have, so another one at once leaves it out.
+        bench.make_queue(name, Some(2)).await;
+        bench.make_role("default", &["default", name]).await;
+        bench.until_report(|report| report.queues.contains(&queue(name))).await;
+        let start = Instant::now();
+        let id = bench.submit_to(name).await;
+        assert_eq!(bench.event().await, name);
+        let waited = start.elapsed();
+        assert!(waited < Duration::from_millis(700), "woken at once, not by chance after {waited:?}");
+        bench.open(1);
+        bench.over(&id).await;
+    }
 }
 
 #[tokio::test]
