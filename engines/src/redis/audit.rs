@@ -32,7 +32,7 @@ const BESIDE: [&str; 6] = ["b", "h", "x", "u", "k:of", "g"];
 /// What tasks keep of their predecessors.
 const OF_PARENTS: [&str; 3] = ["from", "held", "kept"];
 /// The parts of a queue that hold tasks; the lists come last, just before what relies on them.
-const PARTS: [&str; 10] = ["r", "p", "y", "h", "s", "d", "l", "z", "q", "f"];
+const PARTS: [&str; 11] = ["r", "p", "y", "h", "s", "d", "l", "j", "z", "q", "f"];
 
 /// What one script call checks, in the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]

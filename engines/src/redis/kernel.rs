@@ -1,6 +1,7 @@
 //! Scripts, keys, and the strings that scripts keep, as Rust writes and reads them.
 
 pub(super) mod config_fields;
+pub(super) mod ending;
 pub(super) mod errors;
 pub(super) mod keys;
 pub(super) mod layout;

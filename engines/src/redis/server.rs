@@ -2,6 +2,7 @@
 
 pub(super) mod address;
 pub(super) mod awaited_tasks;
+pub(super) mod batches;
 pub(super) mod connection;
 pub(super) mod connection_health;
 pub(super) mod connection_probe;

@@ -15,9 +15,9 @@ use super::{connect, submit};
 async fn a_store_of_a_newer_version_is_refused() {
     let server = RedisServer::start(RedisOptions::default());
     drop(connect(&server.url()).await);
-    assert_eq!(server.command("SET jobbers:{0}:schema 4"), "+OK\r\n");
+    assert_eq!(server.command("SET jobbers:{0}:schema 5"), "+OK\r\n");
     let refused = RedisEngine::open(&server.url(), OpenOptions::default()).await.map(drop);
-    assert_eq!(refused, Err(Error::Schema { found: "4".to_owned(), supported: "3".to_owned() }));
+    assert_eq!(refused, Err(Error::Schema { found: "5".to_owned(), supported: "4".to_owned() }));
 }
 
 #[tokio::test]

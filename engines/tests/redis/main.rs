@@ -20,6 +20,7 @@ mod announcements;
 mod awaiting;
 mod boards;
 mod bounds;
+mod claims;
 #[path = "../shared/crowd.rs"]
 mod crowd;
 mod damage;
@@ -28,7 +29,6 @@ mod failover;
 mod forgetting;
 mod fullness;
 mod idle;
-mod lane;
 mod mending;
 mod misled;
 mod outages;
@@ -39,7 +39,6 @@ mod shared_million;
 mod shared_tombstones;
 mod sharing;
 mod silence;
-mod slots;
 mod tls;
 mod upgrade;
 mod volume;
@@ -70,8 +69,10 @@ impl Drop for OfUser {
 async fn open_at(url: &str) -> Fixture {
     let clock = Arc::new(ManualClock::new(START));
     let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>), ..OpenOptions::default() };
-    let engine = RedisEngine::open(url, options).await.unwrap();
-    Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) }
+    let engine: Arc<dyn Engine> = Arc::new(RedisEngine::open(url, options).await.unwrap());
+    // As processes do: how ends are written depends on what is known of the configuration.
+    engine.config().await.unwrap();
+    Fixture { engine, clock, guard: Box::new(()) }
 }
 
 jobbers_law::conformance_suite!(open);

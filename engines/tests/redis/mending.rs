@@ -44,7 +44,7 @@ fn counting() -> AuditRequest {
 }
 
 /// What is found without a repair, which is then mended, so that nothing is left to find.
-async fn mended(f: &Fixture) -> Vec<(Flaw, String)> {
+pub(super) async fn mended(f: &Fixture) -> Vec<(Flaw, String)> {
     let found = audit(&*f.engine, false).await;
     assert!(found.iter().all(|finding| !finding.repaired));
     let repaired = audit(&*f.engine, true).await;
@@ -56,7 +56,7 @@ async fn mended(f: &Fixture) -> Vec<(Flaw, String)> {
     found
 }
 
-fn flaw(flaw: Flaw, subject: &str) -> (Flaw, String) {
+pub(super) fn flaw(flaw: Flaw, subject: &str) -> (Flaw, String) {
     (flaw, subject.to_owned())
 }
 

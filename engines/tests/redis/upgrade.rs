@@ -34,7 +34,7 @@ async fn a_store_of_schema_1_is_refused_with_what_to_do_and_left_as_it_is() {
     for options in [OpenOptions::default(), OpenOptions::existing()] {
         let refused = RedisEngine::open(&server.url(), options).await.map(drop).unwrap_err();
         let Error::Config(sentence) = refused else { panic!("{refused:?}") };
-        for word in ["schema 1", "schema 3", "until no task is left", "?prefix="] {
+        for word in ["schema 1", "schema 4", "until no task is left", "?prefix="] {
             assert!(sentence.contains(word), "{word:?} is missing in: {sentence}");
         }
     }

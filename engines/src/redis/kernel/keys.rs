@@ -30,7 +30,8 @@
 //! | `q:<queue>:k` | string | where the walk over its leases goes on that notes who holds a slot |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
 //! | `q:<queue>:d` | sorted set | tasks that wait for others, in the order they came |
-//! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
+//! | `q:<queue>:l` | sorted set | leases by their ends, those of a batch together, and a sentinel |
+//! | `q:<queue>:j`, `q:<queue>:c` | sorted set, hash | batches of leases: their first fences by their first positions; first fence: the batch, and how many tasks are left in it (see `scripts/lib/kernel/batches.lua`) |
 //! | `q:<queue>:f` | list | revision, mark and id of finished tasks, in that order; ghosts among them (see `scripts/lib/kernel/over.lua`) |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
 //! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
@@ -83,8 +84,12 @@
 //!
 //! The strings inside are described in `layout.rs`.
 
-/// The version of the layout. A store with another one is refused.
-pub(crate) const SCHEMA_VERSION: u32 = 3;
+/// The version of the layout. A store with another one is refused, unless it is [`SCHEMA_BEFORE`].
+pub(crate) const SCHEMA_VERSION: u32 = 4;
+
+/// The version before, which has no batches of leases. A store of it becomes one of [`SCHEMA_VERSION`] when it is opened;
+/// programs of the version before refuse it from then on.
+pub(crate) const SCHEMA_BEFORE: u32 = 3;
 
 /// The prefix used when the URL names none.
 pub(crate) const DEFAULT_PREFIX: &str = "jobbers";

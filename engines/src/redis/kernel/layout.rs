@@ -24,7 +24,7 @@ use self::{
     boards::{ANSWERED, BOARD_TIME, GIVEN, PICK, WHEN},
     codes::CODES,
     field::{Kind, bytes, digits, letter, number, revision, stamp, time},
-    task::{AWAITED, BURIED, EDGE, ENDING_DUE, PARENTS, PIECE, PIECES, SPAN, UNKNOWN},
+    task::{AWAITED, BATCH, BURIED, EDGE, ENDING_DUE, PARENTS, PIECE, PIECES, SPAN, UNKNOWN},
 };
 pub(crate) use self::{
     boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
@@ -216,10 +216,11 @@ pub(crate) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 52] = [
+const LAYOUTS: [&Layout; 53] = [
     &RECORD,
     &FRESH,
     &LEASE,
+    &BATCH,
     &ENDING,
     &REMAINS,
     &CORE,
@@ -327,6 +328,8 @@ fn meaning_of(name: &str) -> Option<String> {
         "suspicion.shortest_run" => return Some(Suspicion::SHORTEST_RUN.as_secs().to_string()),
         "suspicion.longest_run" => return Some(Suspicion::LONGEST_RUN.as_secs().to_string()),
         "suspicion.unrenewed" => return Some(Suspicion::UNRENEWED.as_secs().to_string()),
+        "batch.most" => return Some(BATCH_TASKS.to_string()),
+        "batch.least" => return Some(LEAST_BATCH_TASKS.to_string()),
         "mark.most_bytes" => return Some(UNREAD_BYTES.to_string()),
         "limit.keep_parameters" => return Some(DEFAULT_KEEP_PARAMETERS.to_string()),
         "limit.board_changes" => return Some(MAX_BOARD_CHANGES.to_string()),
@@ -350,6 +353,13 @@ fn meaning_of(name: &str) -> Option<String> {
 
 /// Records of more bytes than this are read before they are deleted: freeing them is work that pruning must count.
 const UNREAD_BYTES: usize = 4_096;
+
+/// At most so many tasks are in one batch of leases: a settlement of some of them reads all their ids.
+/// In a build for development it is so few that tests meet all there is to batches.
+pub(crate) const BATCH_TASKS: u64 = if cfg!(debug_assertions) { 5 } else { 64 };
+
+/// Fewer tasks than this get a lease each, which costs less than a batch of them.
+const LEAST_BATCH_TASKS: u64 = if cfg!(debug_assertions) { 2 } else { 8 };
 
 /// Numbers of the one counter are microseconds from here, in September 2020. So they stay below 10^15, and exact in a score,
 /// until the year 2052.

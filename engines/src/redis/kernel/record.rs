@@ -54,12 +54,12 @@ impl StoredOpen {
     }
 }
 
-const SMALL: u8 = b'S';
+pub(super) const SMALL: u8 = b'S';
 const LARGE: u8 = b'L';
 /// The first byte of [`REMAINS`].
 const MARKED: u8 = b'>';
 /// The states that are not a status.
-const FRESH_STATE: u8 = b'N';
+pub(super) const FRESH_STATE: u8 = b'N';
 const CANCELLING: u8 = b'K';
 
 /// Whether a task's parameters are stored separately from its record.
@@ -129,6 +129,10 @@ fn tries_byte(overrides: &PolicyOverrides) -> u8 {
     b'0' + u8::try_from(said).unwrap_or(0)
 }
 
+/// A task that no other waits for, in the field `linked`.
+pub(super) const NOT_LINKED: u8 = b'0';
+/// The fields of a lease from `attempt` to `blames`, in the first attempt of a task that was never lost.
+pub(super) const FIRST_ATTEMPT: [u8; 6] = [0, 1, 0, 0, b'0', 0];
 /// A task that ends by itself, in the field `linked`.
 const SPONTANEOUS: u8 = b'2';
 
@@ -324,8 +328,8 @@ fn read_remains(rest: &Bytes) -> Result<(Bytes, Option<Payload>)> {
 
 impl Record {
     /// Reads a record.
-    pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self> {
-        let bytes = Bytes::from(bytes);
+    pub(crate) fn decode(bytes: impl Into<Bytes>) -> Result<Self> {
+        let bytes = bytes.into();
         let layout = layout_of(*bytes.first().ok_or_else(|| corrupt("empty"))?)?;
         let core_at = layout.len();
         let queue_at = core_at + CORE.len();

@@ -26,7 +26,7 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 103] = [
+const LIBRARY: [(&str, &str); 112] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
@@ -45,6 +45,12 @@ const LIBRARY: [(&str, &str); 103] = [
     ("history_turn", include_str!("../scripts/lib/follow/history/history_turn.lua")),
     ("history_bucket", include_str!("../scripts/lib/follow/history/history_bucket.lua")),
     ("copy", include_str!("../scripts/lib/follow/copy.lua")),
+    ("batches", include_str!("../scripts/lib/kernel/batches.lua")),
+    ("running", include_str!("../scripts/lib/kernel/running.lua")),
+    ("overdue_leases", include_str!("../scripts/lib/verbs/overdue_leases.lua")),
+    ("owned", include_str!("../scripts/lib/kernel/owned.lua")),
+    ("own_leases", include_str!("../scripts/lib/kernel/own_leases.lua")),
+    ("lease_batches", include_str!("../scripts/lib/verbs/lease_batches.lua")),
     ("again", include_str!("../scripts/lib/kernel/again.lua")),
     ("apart", include_str!("../scripts/lib/kernel/apart.lua")),
     ("plain", include_str!("../scripts/lib/verbs/plain.lua")),
@@ -57,6 +63,7 @@ const LIBRARY: [(&str, &str); 103] = [
     ("maintain", include_str!("../scripts/lib/verbs/maintain.lua")),
     ("due", include_str!("../scripts/lib/verbs/due.lua")),
     ("settle", include_str!("../scripts/lib/verbs/settle.lua")),
+    ("end_batches", include_str!("../scripts/lib/verbs/end_batches.lua")),
     ("tries", include_str!("../scripts/lib/verbs/tries.lua")),
     ("outcomes", include_str!("../scripts/lib/verbs/outcomes.lua")),
     ("lane", include_str!("../scripts/lib/kernel/lane.lua")),
@@ -94,6 +101,8 @@ const LIBRARY: [(&str, &str); 103] = [
     ("external", include_str!("../scripts/lib/follow/dependency/external.lua")),
     ("end_signals", include_str!("../scripts/lib/follow/dependency/end_signals.lua")),
     ("kept_signals", include_str!("../scripts/lib/follow/dependency/kept_signals.lua")),
+    ("side_audit", include_str!("../scripts/lib/audit/side_audit.lua")),
+    ("batch_audit", include_str!("../scripts/lib/audit/batch_audit.lua")),
     ("edge_audit", include_str!("../scripts/lib/audit/edge_audit.lua")),
     ("time_out", include_str!("../scripts/lib/follow/dependency/time_out.lua")),
     ("withdraw", include_str!("../scripts/lib/verbs/withdraw.lua")),

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, ops::Range, time::Duration};
 
+use bytes::Bytes;
 use jobbers_common::{
     dependency::{
         Dependencies, Dependency, DependencyPolicy, EndedPredecessor,
@@ -24,7 +25,7 @@ use redis::Value;
 
 use super::{
     errors::read_errors,
-    layout::{COPY, DEPENDENT, KEPT, NEWS, SIGNAL},
+    layout::{BATCH_TASKS, COPY, DEPENDENT, KEPT, NEWS, SIGNAL},
     record::{Record, RecordState},
     reply::{array, bytes, digits, text, tuple},
     values::{count, part, read_payload, some_time, status_of, write_payload},
@@ -348,13 +349,16 @@ fn write_side_fields(
 }
 
 /// Reads one queue's part of a claim (`scripts/lib/verbs/claim.lua`); returns the tasks that were not handed out. A task that
-/// can't be read does not block the others: its lease expires unassigned and counts as a crash, until it fails.
+/// can't be read does not block the others: its lease expires unassigned and counts as a crash, until it fails. Calls `note` with
+/// each task that was leased in a batch, its record, and the fence of the first of its batch.
 pub(crate) fn read_claims(
     answer: Value,
     started_at: Timestamp,
     into: &mut Vec<ClaimedTask>,
+    note: &mut dyn FnMut(&ClaimedTask, Bytes, Fence),
 ) -> Result<Vec<NotHandedOut>> {
-    let [_, first, ids, records, apart, lost] = tuple(answer)?;
+    let [_, first, ids, records, apart, lost, is_batched] = tuple(answer)?;
+    let is_batched = super::reply::number(is_batched)? == 1;
     let first_fence = digits(&bytes(first)?)?;
     let mut pieces = HashMap::new();
     for entry in array(apart)? {
@@ -363,9 +367,15 @@ pub(crate) fn read_claims(
     }
     let mut left_out = Vec::new();
     for ((place, id), record) in (1..).zip(array(ids)?).zip(array(records)?) {
-        let (id, fence) = (text(id)?, Fence(first_fence + place - 1));
-        match claimed(&id, record, fence, started_at).and_then(|task| add_apart(task, pieces.remove(&place))) {
-            Ok(task) => into.push(task),
+        let (id, fence, record) = (text(id)?, Fence(first_fence + place - 1), Bytes::from(bytes(record)?));
+        let task = claimed(&id, record.clone(), fence, started_at);
+        match task.and_then(|task| add_apart(task, pieces.remove(&place))) {
+            Ok(task) => {
+                if is_batched {
+                    note(&task, record, Fence(fence.0 - (place - 1) % BATCH_TASKS));
+                }
+                into.push(task);
+            }
             Err(error) => left_out.push(NotHandedOut { id, why: error.to_string() }),
         }
     }
@@ -383,9 +393,9 @@ pub(crate) struct NotHandedOut {
 }
 
 /// A task from its record before the claim; or, for a repeated answer, from its present record.
-fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Result<ClaimedTask> {
+fn claimed(id: &str, record: Bytes, fence: Fence, started_at: Timestamp) -> Result<ClaimedTask> {
     let id = TaskId::new(id).map_err(|_| corrupt("id"))?;
-    let record = Record::decode(bytes(record)?)?;
+    let record = Record::decode(record)?;
     let standing = record.standing;
     let is_leased = standing.status == Status::Started;
     Ok(ClaimedTask {

@@ -17,14 +17,14 @@ use redis::{Cmd, Value};
 use ulid::Ulid;
 
 use super::{
-    address::Address, connection::Lane, cycles::Cycles, durability::Durability, heartbeats::Heartbeats,
-    notifications::Notifications, primary::Primary, replication::Replication,
+    address::Address, batches::Batches, connection::Lane, cycles::Cycles, durability::Durability,
+    heartbeats::Heartbeats, notifications::Notifications, primary::Primary, replication::Replication,
 };
 use crate::{
     options::{OpenOptions, announce},
     redis::kernel::{
         config_fields,
-        keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, replicated, shard},
+        keys::{SCHEMA_BEFORE, SCHEMA_VERSION, SIGNS, common_channel, instance_channel, replicated, shard},
         reply::{number, text, tuple},
         script::{self, Script},
     },
@@ -48,6 +48,7 @@ pub(crate) struct Store {
     /// The id of this opening of the store: the channel that wakes its workers.
     pub(crate) instance: String,
     pub(crate) cycles: Cycles,
+    pub(crate) batches: Batches,
     pub(crate) heartbeats: Heartbeats,
     /// The latest time of the server's clock, and when it was read.
     heard: Mutex<Option<(Timestamp, Instant)>>,
@@ -83,6 +84,7 @@ impl Store {
             address: shown,
             instance: Ulid::generate().to_string(),
             cycles: Cycles::default(),
+            batches: Batches::default(),
             heartbeats: Heartbeats::default(),
             heard: Mutex::default(),
             config: Mutex::default(),
@@ -109,7 +111,7 @@ impl Store {
         let fields = config_fields::fields(&Config::initial())?;
         let build = |_| {
             let mut command = self.command(&script::OPEN);
-            command.arg(SCHEMA_VERSION).arg(u8::from(was_known));
+            command.arg(SCHEMA_VERSION).arg(u8::from(was_known)).arg(SCHEMA_BEFORE);
             fields.iter().for_each(|(field, value)| {
                 command.arg(field).arg(value);
             });

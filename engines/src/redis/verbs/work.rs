@@ -1,6 +1,6 @@
 //! The worker's side: cycles, renewals, cancels.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{
@@ -10,7 +10,7 @@ use jobbers_common::{
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
     outcome::transition::is_repetition,
-    task::Fence,
+    task::{ClaimedTask, Fence},
     time::Timestamp,
 };
 use redis::{Cmd, Value};
@@ -27,7 +27,12 @@ use crate::redis::{
         values::{micros, status_of, time, write_payload},
     },
     read::tasks,
-    server::{failure::malformed, primary::node::ANSWER_WITHIN, store::Store},
+    server::{
+        batches::{LeasedBatch, WrittenBatch},
+        failure::malformed,
+        primary::node::ANSWER_WITHIN,
+        store::Store,
+    },
 };
 
 /// Runs one cycle. If a frozen server runs a claim after its caller stopped waiting, the claim leases nothing, because
@@ -41,23 +46,31 @@ pub(crate) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     let slot = store.cycles.take_slot(&cycle.worker);
     let lease = cycle.claim.as_ref().map_or(ANSWER_WITHIN, |claim| claim.lease);
     let claim_until = store.present_after(lease.min(ANSWER_WITHIN));
+    let config = Arc::clone(&store.config.lock());
+    let (others, batches) = store.batches.write_ends(&cycle.settlements, &config);
     let build = |again: bool| {
         let mut command = store.command(&script::CYCLE);
         command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot.number).arg(&request);
-        command.arg(if again { "again" } else { "" }).arg(cycle.settlements.len());
+        command.arg(if again { "again" } else { "" }).arg(others.len());
         let mut scratch = Vec::new();
-        cycle.settlements.iter().for_each(|settlement| write_settlement(settlement, &mut command, &mut scratch));
+        others.iter().for_each(|place| write_settlement(&cycle.settlements[*place], &mut command, &mut scratch));
+        command.arg(batches.len());
+        batches.iter().for_each(|batch| write_ends(batch, config.version, &mut command));
         write_claim(cycle, &stale, claim_until, &mut command);
         command
     };
     let answer = store.work.call(Some(&script::CYCLE), &build).await?;
     slot.release();
-    let (settled, mut reply, now) = read_reply(answer, cycle)?;
+    let (letters, mut reply, now) = read_reply(answer, cycle, store)?;
     store.note_present(now);
-    reply.settled = settle_answers(store, cycle, settled).await?;
+    store.batches.note_config(reply.config_version);
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && !reply.more) {
         store.notifications.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
+    let places = others.iter().copied().chain(batches.iter().flat_map(|batch| &batch.ends).map(|end| end.settlement));
+    let mut settled = vec![0; cycle.settlements.len()];
+    places.zip(letters).for_each(|(place, letter)| settled[place] = letter);
+    reply.settled = settle_answers(store, cycle, settled, &mut reply.more).await?;
     if reply.config_version == 0 && store.prepare().await? {
         warn!("Redis lost its data; the store has been created again");
     }
@@ -131,17 +144,35 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
     }
 }
 
-/// A letter per settlement, the reply without them, and the server's time.
-fn read_reply(answer: Value, cycle: &Cycle) -> Result<(Vec<u8>, CycleReply, Timestamp)> {
+/// Writes ends of tasks of one batch.
+fn write_ends(written: &WrittenBatch, config_version: u64, command: &mut Cmd) {
+    let WrittenBatch { batch, ends } = written;
+    command.arg(batch.queue.as_str()).arg(fence_digits(batch.first)).arg(config_version).arg(ends.len());
+    for end in ends {
+        command.arg(end.id.as_str()).arg(end.place).arg(end.record.as_slice());
+    }
+}
+
+/// A letter per settlement, the reply without them, and the server's time. Remembers what was leased in batches.
+fn read_reply(answer: Value, cycle: &Cycle, store: &Store) -> Result<(Vec<u8>, CycleReply, Timestamp)> {
     let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed, expired] = tuple(answer)?;
     let settled = bytes(settled)?;
     if settled.len() != cycle.settlements.len() {
         return Err(malformed("expected one answer per settlement"));
     }
     let now = time(&bytes(now)?)?;
-    let mut claimed = Vec::new();
+    let (mut claimed, mut batch) = (Vec::new(), None::<Arc<LeasedBatch>>);
+    let mut note = |task: &ClaimedTask, record, first| {
+        if batch.as_ref().is_none_or(|batch| batch.first != first) {
+            let (queue, worker) = (task.queue.clone(), cycle.worker.clone());
+            batch = Some(Arc::new(LeasedBatch { first, queue, worker, started_at: now }));
+        }
+        if let Some(batch) = &batch {
+            store.batches.remember(batch, task.fence, task.id.clone(), record);
+        }
+    };
     for claim in array(claims)? {
-        for NotHandedOut { id, why } in read_claims(claim, now, &mut claimed)? {
+        for NotHandedOut { id, why } in read_claims(claim, now, &mut claimed, &mut note)? {
             warn!(task = id, why, "a queue held a task that no worker can get");
         }
     }
@@ -167,11 +198,22 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(Vec<u8>, CycleReply, Time
 }
 
 /// The answers of settlements. A task that was over by the same lease is read, to compare how it ended; if it has moved since,
-/// the lease is lost.
-async fn settle_answers(store: &Store, cycle: &Cycle, letters: Vec<u8>) -> Result<Vec<SettleAnswer>> {
+/// the lease is lost. Tasks that are not in the batch they were leased in, or a configuration that has changed since, are
+/// settled in full, which leaves the worker no longer registered as waiting: then there may be `more`.
+async fn settle_answers(store: &Store, cycle: &Cycle, letters: Vec<u8>, more: &mut bool) -> Result<Vec<SettleAnswer>> {
+    let is_refused = |letter: &u8| *letter == b'w';
+    let refused = letters.iter().zip(&cycle.settlements).filter(|(letter, _)| is_refused(letter));
+    let refused: Vec<Settlement> = refused.map(|(_, settlement)| settlement.clone()).collect();
+    let mut in_full = Vec::new().into_iter();
+    if !refused.is_empty() {
+        let again = Cycle { worker: cycle.worker.clone(), settlements: refused, claim: None };
+        in_full = Box::pin(self::cycle(store, &again)).await?.settled.into_iter();
+        *more = *more || cycle.claim.is_some();
+    }
     let mut answers = Vec::with_capacity(letters.len());
     for (letter, settlement) in letters.into_iter().zip(&cycle.settlements) {
         answers.push(match letter {
+            b'w' => in_full.next().ok_or_else(|| malformed("expected one answer per settlement"))?,
             b'-' => SettleAnswer::LeaseLost,
             b'=' | b'#' => {
                 let task = tasks::get(store, &settlement.id).await?;

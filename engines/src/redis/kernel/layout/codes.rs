@@ -30,6 +30,11 @@ codes! {
     }
     failure { crash "c" fatal "f" expired "o" }
     flag { yes "1" no "0" }
+    batches { left "n" }
+    leases {
+        sentinel "#################################################################"
+        batch "##################################################"
+    }
     linked { no "0" yes "1" spontaneous "2" }
     start { after "a" at "t" }
     conflict { fail "f" skip "s" replace "r" }
@@ -39,7 +44,7 @@ codes! {
         body_differs "b" started "s" full "f" heavy "g" rate "q"
     }
     whole { created "C" replaced "R" existing "E" updated "U" }
-    settled { lost "-" over "=" over_by_cancel "#" }
+    settled { lost "-" over "=" over_by_cancel "#" written "w" }
     mark { needs_record "R" }
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }

@@ -50,6 +50,20 @@ pub(crate) const LEASE: Layout = Layout {
     rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large, the worker",
 };
 
+/// Tasks that were leased together.
+pub(crate) const BATCH: Layout = Layout {
+    name: "batch",
+    what: "`q:<queue>:c`: tasks that were leased together; their records stay `fresh`",
+    fields: &[
+        revision("last_position", "of the last of its tasks"),
+        stamp("started_at", "when they started"),
+        number("id_length", 1, "the length of each id"),
+        number("worker_length", 1, "the length of the name of who runs them"),
+    ],
+    has_core: false,
+    rest: "the worker; the ids in the order of their fences, blanks in place of those that have left",
+};
+
 /// The record of a finished task. From `ready_at` on it equals that of its lease.
 pub(crate) const ENDING: Layout = Layout {
     name: "ending",

@@ -6,7 +6,7 @@
 -- if they are stored separately, if it was the last to take its unique key what `k:of` has of it, and the predecessors it
 -- holds, a zero byte after each.
 
--- include base spread view unique parents
+-- include base spread batches view unique parents
 
 local answers = {}
 for i = 2, #ARGV do

@@ -6,7 +6,7 @@
 -- Returns how many tasks it linked: those that wait, and had no edges. The edges of a task with many are left to later steps, in
 -- pieces; -1 if there are some already, because those may be of these tasks: then it linked none.
 
--- include base numbers wake moves
+-- include base numbers wake moves owned
 
 -- How many edges of a task it stores itself at most; and how many are a piece.
 local MOST_AT_ONCE, EDGES_A_PIECE = 500, 250
@@ -24,7 +24,7 @@ end
 
 -- Marks the record of a predecessor, so that its end is signalled.
 local function mark_linked(id)
-  local record = call('HGET', T, id)
+  local record = owned({ id }, { call('HGET', T, id) })[1]
   local at = core_at(record) - 1 + @core.linked.at
   if byte(record, at) == @linked.no.byte then
     call('HSET', T, id, sub(record, 1, at - 1) .. @linked.yes .. sub(record, at + 1))

@@ -9,7 +9,7 @@
 -- Returns for each: d done, a stored or remembered already, c another submission has its id, q<queue> for one that does not
 -- exist, h<id> another task, which holds its unique key.
 
--- include base numbers wake unique moves over parents
+-- include base numbers wake batches unique moves over parents
 
 local STRIDE = 10
 -- By id: the records of this call. By queue: whether it exists, and entries of finished tasks.
@@ -32,7 +32,7 @@ end
 
 local function held_by_another(id, said)
   local holder = call('HGET', HOLDERS, key_in(said))
-  local entry, record = holder and call('HGET', SAID, holder), holder and (restored[holder] or call('HGET', T, holder))
+  local entry, record = holder and call('HGET', SAID, holder), holder and (restored[holder] or as_leased(holder, call('HGET', T, holder)))
   return entry and record and holder ~= id and holds(entry, status_of(record)) and holder
 end
 

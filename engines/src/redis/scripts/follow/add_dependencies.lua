@@ -7,7 +7,7 @@
 -- Returns a letter for each, `n` if it is new, `e` if it exists; or the place of an edge, from 0, the reason why it can't be
 -- added, and what belongs to that; or 0: edges of earlier calls must be stored first, as a circle may lead through them.
 
--- include base numbers wake moves aside lane places edges parents
+-- include base numbers wake moves owned aside lane places edges parents
 
 -- Of how many edges that the tasks have already one call reads the policies.
 local MOST_READ, FIRST = 10000, 4
@@ -25,7 +25,7 @@ local function read_tasks()
     push(ids, ARGV[i + 1], ARGV[i + 2])
   end
   local tombstones = call('HMGET', P .. 'e', unpack(ids))
-  for i, record in ipairs(call('HMGET', T, unpack(ids))) do
+  for i, record in ipairs(owned(ids, call('HMGET', T, unpack(ids)))) do
     local tombstone = tombstones[i]
     stored[ids[i]] = record
     if tombstone and sub(tombstone, @tombstone.forget_at) > STAMP then

@@ -7,10 +7,10 @@
 -- Returns how many predecessors the task has, and for each on the page its id and its status, with the result behind it, or
 -- nothing for one that is neither stored, held nor remembered.
 
--- include base spread parents
+-- include base spread batches parents
 
 local function find(id)
-  local record = call('HGET', T, id)
+  local record = as_leased(id, call('HGET', T, id))
   if record then
     return is_over(record) and result_in(record) or status_of(record)
   end

@@ -8,7 +8,7 @@
 -- heard of an end, 5 for how many milliseconds the process counts as alive.
 -- Returns as `get.lua`.
 
--- include base view note_waiting
+-- include base batches view note_waiting
 
 local seen = view(ARGV[2], false)
 if not seen then

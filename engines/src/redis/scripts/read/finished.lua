@@ -6,7 +6,7 @@
 -- the end of the list, the bytes of what a view leaves out (large parameters, the result, what a completed task was given) of each if asked for, views
 -- (see view.lua), …}.
 
--- include base view over
+-- include base batches view over
 
 local list = of(ARGV[2], 'f')
 local first = 0

@@ -6,7 +6,7 @@
 -- Returns {queues that are done, where the walk of the next one goes on, and of each queue that was looked at a table of
 -- entries: fence and id}. A lease may be answered twice while its queue changes; one that stays is not missed.
 
--- include base
+-- include base batches
 
 local limit, cursor, seen, done = tonumber(ARGV[2]), ARGV[3], 0, 0
 local answers = {}
@@ -18,7 +18,16 @@ for i = 4, #ARGV do
     local ids = {}
     cursor = found[1]
     for place = 1, #found[2], 2 do
-      ids[#ids + 1] = found[2][place]
+      local batch = batch_by_entry(ARGV[i], found[2][place])
+      if batch then
+        local held, ids_at = held_in(batch)
+        for at, id in ipairs(held) do
+          entries[#entries + 1] = fence_at(batch, ids_at[at]) .. id
+        end
+        seen = seen + #held
+      else
+        ids[#ids + 1] = found[2][place]
+      end
     end
     for place, lease in ipairs(#ids > 0 and call('HMGET', T, unpack(ids)) or {}) do
       if lease and is_running(lease) then

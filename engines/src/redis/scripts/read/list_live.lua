@@ -7,7 +7,7 @@
 -- Returns {how many queues are done, the score after which the next one goes on or nothing, views (see view.lua), …}. Where
 -- to go on after a view, its record says; a score is only answered where many ghosts were passed over.
 
--- include base view over lane
+-- include base batches view over lane
 
 local section, limit = ARGV[2], tonumber(ARGV[3])
 local views, done, goes_on_after = {}, 0, ''

@@ -6,7 +6,7 @@
 -- or nothing, counters, the bytes that wait in it or nothing, how many submitted tasks are suspects}: counters are pairs of accepted, removed or a finished
 -- status' digit, and its count.
 
--- include base counter lane
+-- include base running counter lane
 
 -- The first task between two scores, including tasks that are set aside.
 local function first_between(name, least, below, aside)
@@ -52,7 +52,7 @@ for i = 2, #ARGV do
   answers[i - 1] = {
     call('ZSCORE', P .. 'queues', name) and 1 or 0, call('ZCARD', of(name, 'd')), call('ZCARD', of(name, 's')), submitted,
     -- Without the sentinel, which is at infinity.
-    call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
+    count_running(name), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),
     call('HGET', P .. 'sized', name) or '',
     aside > 0 and call('ZLEXCOUNT', of(name, 'y'), '[' .. @gate.suspect .. '\0', '(' .. @gate.suspect .. '\1') or 0,

@@ -4,12 +4,13 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids.
 -- Answers a letter per task: the digit of its status, or - for one that is neither.
 
--- include base
+-- include base batches
 
 if not ARGV[2] then
   return ''
 end
-local records, answer = call('HMGET', T, unpack(ARGV, 2)), {}
+local ids = { unpack(ARGV, 2) }
+local records, answer = all_as_leased(ids, call('HMGET', T, unpack(ids))), {}
 for i, record in ipairs(records) do
   answer[i] = record and status_of(record) or '-'
   if not record then

@@ -4,12 +4,13 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids.
 -- Answers two stamps per task, started_at and finished_at; zeros where it is not known.
 
--- include base
+-- include base batches
 
 if not ARGV[2] then
   return ''
 end
-local records, answer = call('HMGET', T, unpack(ARGV, 2)), {}
+local ids = { unpack(ARGV, 2) }
+local records, answer = all_as_leased(ids, call('HMGET', T, unpack(ids))), {}
 for i, record in ipairs(records) do
   local started_at, finished_at = NO_STAMP, NO_STAMP
   if not record then

@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- entries.
 -- Returns views (see view.lua) of those whose tasks still have these revisions.
 
--- include base view over
+-- include base batches view over
 
 local views = {}
 for i = 2, #ARGV do

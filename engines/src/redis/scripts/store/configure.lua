@@ -12,7 +12,7 @@
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Returns {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base heartbeats numbers wake over unique aside lane places remove tombstones trim queue
+-- include base running heartbeats numbers wake over unique aside lane places remove tombstones trim queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -37,7 +37,7 @@ end
 local name = string.match(ARGV[3], '^queue:(.*)$')
 
 if name and ARGV[4] == '' then
-  local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local live = count_waiting(name) + count_running(name)
   if live > 0 then
     return { 'live', live }
   end
@@ -45,7 +45,7 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'k', 'z', 'm', 'o' }) do
+  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'k', 'z', 'm', 'o', 'j', 'c' }) do
     call('UNLINK', of(name, part))
   end
   for _, bounds in ipairs({ 'due', 'expiring', 'pruning' }) do

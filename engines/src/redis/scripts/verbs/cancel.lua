@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- ids, at most 1,000.
 -- Returns a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
 
--- include base numbers wake moves aside lane places withdraw
+-- include base numbers wake moves owned aside lane places withdraw
 
 local told, by_queue, answers, before = {}, {}, {}, {}
 local high, low, next_high = take_numbers(#ARGV - 1)
@@ -38,7 +38,8 @@ local function cancel(id, record, index)
   return @cancelled.done
 end
 
-for i, record in ipairs(call('HMGET', T, unpack(ARGV, 2))) do
+local ids = { unpack(ARGV, 2) }
+for i, record in ipairs(owned(ids, call('HMGET', T, unpack(ids)))) do
   local id = ARGV[i + 1]
   local answer = before[id] or cancel(id, record, i - 1)
   answers[i] = answer

@@ -3,7 +3,8 @@
 -- registers the worker as waiting when the queues hold nothing more for it.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
--- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua);
+-- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua); then of how
+-- many batches tasks end, and these (see end_batches.lua);
 -- then in how many queues the worker may be registered as waiting, and their names; then nothing, or: limit, lease in
 -- microseconds, until when the answer is waited for or 0, how many kinds of tasks it refuses, then pairs of queue and the
 -- gate of a kind (see unknown.lua); then pairs of queue and limit.
@@ -20,7 +21,11 @@ local MAX_EXPIRED, MOST_EXPIRED = 250, 1000
 
 local worker, sleeper = ARGV[2], ARGV[2] .. '@' .. ARGV[3]
 local request_key, settlements = P .. 'request:' .. worker .. ':' .. ARGV[4], tonumber(ARGV[7])
-local stale_at = FIRST_SETTLEMENT + 4 * settlements
+local batches_at = FIRST_SETTLEMENT + 4 * settlements
+local ended_batches, stale_at = tonumber(ARGV[batches_at]), batches_at + 1
+for _ = 1, ended_batches do
+  stale_at = stale_at + 4 + 3 * ARGV[stale_at + 3]
+end
 local claim_at = stale_at + 1 + ARGV[stale_at]
 local limit, names, limits, is_late, refused = 0, {}, {}, false, {}
 if ARGV[claim_at] then
@@ -97,9 +102,16 @@ elseif has_picky and limit > 0 then
   call('HDEL', P .. 'picky', worker)
 end
 
-if settlements > 0 then
-  -- include ends settle
-  settled, once = settle(settlements, FIRST_SETTLEMENT)
+if settlements + ended_batches > 0 then
+  -- include ends
+  if settlements > 0 then
+    -- include settle
+    settled, once = settle(settlements, FIRST_SETTLEMENT)
+  end
+  if ended_batches > 0 then
+    -- include records end_batches
+    settled = settled .. end_batches(ended_batches, batches_at + 1)
+  end
   write_moves(true)
 end
 
@@ -125,7 +137,7 @@ else
   if #late + #ended > 0 then
     -- include records scores moves agenda maintain
     promote(overdue(late, 's', MAINTAIN_LIMIT))
-    reclaimed = { reclaim(overdue(ended, 'l', MAINTAIN_LIMIT)) }
+    reclaimed = { reclaim(overdue(ended, 'l', MAINTAIN_LIMIT), MAINTAIN_LIMIT) }
     write_moves(true)
     note_first(late, 's')
     note_first(ended, 'l')

@@ -5,10 +5,11 @@
 -- for no other task are deleted too, 3- ids, at most 1,000.
 -- Returns a letter for each: d deleted, r it runs, u unknown.
 
--- include base numbers wake moves over unique aside lane places remove withdrawn
+-- include base numbers wake moves batches over unique aside lane places remove withdrawn
 
 local gone, answers, is_seen = {}, {}, {}
-local found = call('HMGET', T, unpack(ARGV, 3))
+local ids = { unpack(ARGV, 3) }
+local found = all_as_leased(ids, call('HMGET', T, unpack(ids)))
 for i, record in ipairs(found) do
   local id = ARGV[i + 2]
   if not record or is_seen[id] then

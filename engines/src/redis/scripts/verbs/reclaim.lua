@@ -14,7 +14,7 @@ end
 local MOST_QUEUES = 250
 
 local expired = queues_due('l', MOST_QUEUES)
-local requeued, ended = reclaim(overdue(expired, 'l', tonumber(ARGV[2])))
+local requeued, ended = reclaim(overdue(expired, 'l', tonumber(ARGV[2])), tonumber(ARGV[2]))
 write_moves(true)
 note_first(expired, 'l')
 return { requeued, ended, #expired == MOST_QUEUES and 1 or 0 }

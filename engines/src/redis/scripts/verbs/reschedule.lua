@@ -6,7 +6,7 @@
 -- Returns a letter for each: d it is scheduled, n it is submitted now, u unknown, or the digit of the status of one that was
 -- not scheduled.
 
--- include base numbers wake moves lane agenda maintain due
+-- include base numbers wake moves batches lane agenda maintain due
 
 local due = due_of(ARGV[2])
 local time, ready_at = format('%.0f', due), stamp_of(due)
@@ -36,8 +36,9 @@ local function reschedule(id, record, index)
   return due <= now and @rescheduled.now or @rescheduled.done
 end
 
-for i, record in ipairs(call('HMGET', T, unpack(ARGV, 3))) do
-  local id = ARGV[i + 2]
+local ids = { unpack(ARGV, 3) }
+for i, record in ipairs(all_as_leased(ids, call('HMGET', T, unpack(ids)))) do
+  local id = ids[i]
   local answer = before[id] or reschedule(id, record, i - 1)
   answers[i] = answer
   -- If the id is given twice, the task is submitted the second time, unless its time is still to come.

@@ -9,7 +9,7 @@
 -- Returns for each: d done, a sent again before, l<status> live, m<status> not to be sent again, u unknown, q<queue> for
 -- one that does not exist, h<id> another task, which holds its unique key.
 
--- include base numbers wake unique moves
+-- include base numbers wake batches unique moves
 
 local STRIDE, sent = 13, P .. 'o:sent'
 local high, low, next_high = take_numbers((#ARGV - 1) / STRIDE)
@@ -91,7 +91,7 @@ end
 
 local function held_by_another(id, said)
   local holder = call('HGET', HOLDERS, key_in(said))
-  local entry, record = holder and call('HGET', SAID, holder), holder and call('HGET', T, holder)
+  local entry, record = holder and call('HGET', SAID, holder), holder and as_leased(holder, call('HGET', T, holder))
   if not entry or not record or holder == id then
     return nil
   end
@@ -104,7 +104,7 @@ local function resubmit(at, index)
   if is_copy and call('SISMEMBER', sent, expected .. id) == 1 then
     return @resubmitted.already
   end
-  local record = call('HGET', T, id)
+  local record = as_leased(id, call('HGET', T, id))
   local status = record and status_of(record)
   if record and not is_over(record) then
     return @resubmitted.live .. status

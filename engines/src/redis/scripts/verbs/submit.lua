@@ -34,7 +34,7 @@ if ARGV[2] == '1' and ARGV[4] == '1' and (said == '5' or said == '5c') then
   -- include plain
 end
 
--- include base numbers wake ends
+-- include base numbers wake ends owned
 
 local is_any_unique, is_any_chosen, is_any_linked = false, false, false
 
@@ -99,24 +99,29 @@ end
 for i = 1, #ids do
   is_any_stored = is_any_stored or stored[i]
 end
+if is_any_stored then
+  stored = owned(ids, stored)
+end
 
 -- Refusals per group; by place in `ids`, the action for tasks whose id is taken: letter e or r, or x for one that is
 -- refused independently, and the refusal of that one.
 local refusals, letters, stands = {}, {}, {}
 
 local named = {}
-for _, group in ipairs(groups) do
-  for _, run in ipairs(group.runs) do
-    named[#named + 1] = run.queue
+do
+  local asked = 0
+  for _, group in ipairs(groups) do
+    for _, run in ipairs(group.runs) do
+      named[#named + 1] = run.queue
+    end
   end
-end
-local known = call('ZMSCORE', P .. 'queues', unpack(named))
-local asked = 0
-for g, group in ipairs(groups) do
-  for _, run in ipairs(group.runs) do
-    asked = asked + 1
-    if not known[asked] and not refusals[g] then
-      refusals[g] = { 'queue', run.queue }
+  local known = call('ZMSCORE', P .. 'queues', unpack(named))
+  for g, group in ipairs(groups) do
+    for _, run in ipairs(group.runs) do
+      asked = asked + 1
+      if not known[asked] and not refusals[g] then
+        refusals[g] = { 'queue', run.queue }
+      end
     end
   end
 end

@@ -1,7 +1,7 @@
 -- The audit of one piece: the record of a task is right, and its side records and references are compared with it.
 --
--- ARGV[2] is the piece: `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the queue in ARGV[3]; `sum`, of the
--- tasks of all queues; `tasks`, by their records; `beside`, the side hash ARGV[3] of tasks; `keys`, `outbox`, `order`;
+-- ARGV[2] is the piece: `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `j`, `z` or `f`, that part of the queue in ARGV[3]; `sum`, of the
+-- tasks of all queues; `tasks`, by their records; `beside`, the side hash ARGV[3] of tasks, `keys`, `outbox`, `order` (side_audit.lua);
 -- `edges`, `edges_out` and `timeouts` (edge_audit.lua); `from`, `held` and `kept` (held_audit.lua); `counts` of the queue
 -- ARGV[3]; and the pieces of boards (board_audit.lua).
 --
@@ -73,7 +73,7 @@ end
 -- How many tasks a queue has accepted and not removed that stand in none of its parts, and how many stand there.
 local function count_lost(name, finished)
   local counters = of(name, 'n')
-  local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local live = count_waiting(name) + count_running(name)
   local accepted, removed = unpack(call('HMGET', counters, 'accepted', 'removed'))
   return (accepted or 0) - (removed or 0) - live - finished, live
 end
@@ -109,9 +109,21 @@ local function check_finished(name, id, record, places)
   end
 end
 
-local function check_leased(name, id, record, places)
-  check_elsewhere(name, id, places, 'l')
-  if not places.l then
+-- A function of its own, because one function has at most 200 local names.
+local batch_audit = (function()
+  -- include batches own_leases batch_audit
+  return {
+    as_leased = as_leased,
+    runs_in = runs_in,
+    check = check_batch,
+    batches = audit_batches,
+    check_counts = check_batch_counts,
+  }
+end)()
+
+local function check_leased(name, id, record, places, is_in_batch)
+  check_elsewhere(name, id, places, not is_in_batch and 'l')
+  if not is_in_batch and not places.l then
     note('unplaced', id, 'it runs and its lease is not listed: it would never be taken back', function()
       call('ZADD', of(name, 'l'), format('%.0f', now + ARGV[6]), id)
       note_first({ name }, 'l')
@@ -173,7 +185,7 @@ local function is_in_lane(name, id, record, places)
 end
 
 -- A function of its own, because one function has at most 200 local names.
-local function audit_of_edges()
+local edge_audit = (function()
   -- include edges external edge_audit
   return {
     check = check_edges,
@@ -182,8 +194,7 @@ local function audit_of_edges()
     edges_out = audit_edges_out,
     timeouts = audit_timeouts,
   }
-end
-local edge_audit = audit_of_edges()
+end)()
 local is_put_off = edge_audit.is_put_off
 
 local function check_waiting(name, id, record, places)
@@ -233,13 +244,14 @@ local function check_task(id, record)
     note('queue_unknown', id, 'its queue ' .. name .. ' does not exist')
   end
   local places, is_large = places_of(name, id), byte(core_of(record), @core.size.at) == @size.large.byte
+  local leased, batch = batch_audit.as_leased(id, record)
   if is_large and status_of(record) ~= @state.completed and call('HEXISTS', B, id) == 0 then
     note('parameters_lost', id, 'its parameters are gone')
   end
   if is_over(record) then
     check_finished(name, id, record, places)
-  elseif is_running(record) then
-    check_leased(name, id, record, places)
+  elseif is_running(leased) then
+    check_leased(name, id, leased, places, batch)
   else
     check_waiting(name, id, record, places)
   end
@@ -269,9 +281,6 @@ local function is_only_here(part_name, name, id, record)
   local is_for_lane = score_in(record) == sub(record, @record.revision)
   return not is_elsewhere and not (is_for_lane and is_found_in_lane(name, id, record))
 end
-
--- The sentinel among the leases is not a task.
-local SENTINEL = string.rep('#', 65)
 
 -- The bytes that a task counts in a queue with `max_bytes`, by its state; nothing if it counts none.
 local function check_weight(name, id, noted)
@@ -308,12 +317,16 @@ local function audit_place(part_name, name)
   local found = scan('ZSCAN', key, limit)
   for i = 1, #found[2], 2 do
     local id = found[2][i]
-    local record = id ~= SENTINEL and call('HGET', T, id)
+    local record = call('HGET', T, id)
     local is_of_queue = record and queue_of(record) == name
     local is_right = is_of_queue and is_whole(record) and is_only_here(part_name, name, id, record)
+    -- The sentinel among the leases is not a task, and a batch not one.
+    local is_task = part_name ~= 'l' or #id < #@leases.sentinel
     looked_at = looked_at + 1
-    doubtful = doubtful + ((is_right or id == SENTINEL) and 0 or 1)
-    if id ~= SENTINEL and not is_of_queue then
+    doubtful = doubtful + ((is_right or not is_task) and 0 or 1)
+    if not is_task and id ~= @leases.sentinel then
+      batch_audit.check(name, id)
+    elseif is_task and not is_of_queue then
       note('place_without_task', id, 'it stands in ' .. key .. ' and is no task of that queue', function()
         call('ZREM', key, id)
         if sized then
@@ -457,70 +470,12 @@ local function audit_slots(name)
     local slot = found[2][i]
     local ends = string.find(slot, NUL, 1, true) or 1
     looked_at = looked_at + 1
-    if not call('ZSCORE', of(name, 'l'), sub(slot, ends + 1)) then
+    if not batch_audit.runs_in(name, sub(slot, ends + 1)) then
       note('place_without_task', sub(slot, ends + 1), 'it holds a slot of ' .. sub(slot, 1, ends - 1) .. ' and does not run',
         function()
           call('ZREM', of(name, 'h'), slot)
           call('ZADD', of(name, 'e'), NOW, sub(slot, 1, ends - 1))
         end)
-    end
-  end
-  return found[1]
-end
-
--- Values may be large and are read too, so few are checked in one step.
-local function audit_beside(hash)
-  local key = P .. hash
-  local found = scan('HSCAN', key, math.max(1, min(limit, 50)))
-  for i = 1, #found[2], 2 do
-    local id = found[2][i]
-    looked_at = looked_at + 1
-    if call('HEXISTS', T, id) == 0 then
-      note('orphan', id, 'it has an entry in ' .. key .. ' and no record', function()
-        call('HDEL', key, id)
-      end)
-    end
-  end
-  return found[1]
-end
-
-local function audit_keys()
-  local found = scan('HSCAN', P .. 'k', limit)
-  for i = 1, #found[2], 2 do
-    local key, id = found[2][i], found[2][i + 1]
-    looked_at = looked_at + 1
-    if call('HEXISTS', T, id) == 0 then
-      note('orphan', id, 'it holds a unique key and has no record', function()
-        call('HDEL', P .. 'k', key)
-      end)
-    end
-  end
-  return found[1]
-end
-
-local function audit_outbox()
-  local found = scan('HSCAN', P .. 'o', math.max(1, min(limit, 10)))
-  for i = 1, #found[2], 2 do
-    local key = found[2][i]
-    looked_at = looked_at + 1
-    if not call('ZSCORE', P .. 'o:order', key) then
-      note('unplaced', sub(key, @entry.rest.at), 'a dead letter that nobody would fetch', function()
-        call('ZADD', P .. 'o:order', 0, key)
-      end)
-    end
-  end
-  return found[1]
-end
-
-local function audit_order()
-  local found = scan('ZSCAN', P .. 'o:order', limit)
-  for i = 1, #found[2], 2 do
-    local key = found[2][i]
-    looked_at = looked_at + 1
-    if call('HEXISTS', P .. 'o', key) == 0 then
-      note('place_without_task', sub(key, @entry.rest.at), 'a dead letter that is not there', function()
-        call('ZREM', P .. 'o:order', key)
-      end)
     end
   end
   return found[1]
@@ -638,6 +593,7 @@ local function audit_counts(name)
   check_bounds(name)
   check_pruning(name)
   check_ghosts(name)
+  batch_audit.check_counts(name)
   if sized and is_sized(name) then
     check_sum(name)
   end
@@ -658,13 +614,9 @@ end
 local pieces = {
   sum = audit_sum,
   tasks = audit_tasks,
-  keys = audit_keys,
-  outbox = audit_outbox,
-  order = audit_order,
   edges = edge_audit.edges,
   edges_out = edge_audit.edges_out,
   timeouts = edge_audit.timeouts,
-  beside = function() return audit_beside(part) end,
   counts = function() return audit_counts(part) end,
   q = function() return audit_lane(part) end,
   r = function() return audit_place('r', part) end,
@@ -674,6 +626,7 @@ local pieces = {
   s = function() return audit_place('s', part) end,
   d = function() return audit_place('d', part) end,
   l = function() return audit_place('l', part) end,
+  j = function() return batch_audit.batches(part) end,
   z = function() return audit_weights(part) end,
   f = function() return audit_finished(part) end,
 }
@@ -687,6 +640,11 @@ local function pieces_of_parents()
   return { from = audit_lists, held = audit_holders, kept = audit_results }
 end
 
-local look_over = pieces[piece] or pieces_of_parents()[piece] or pieces_of_boards()[piece]
+local function pieces_beside()
+  -- include side_audit
+  return { beside = audit_beside, keys = audit_keys, outbox = audit_outbox, order = audit_order }
+end
+
+local look_over = pieces[piece] or pieces_beside()[piece] or pieces_of_parents()[piece] or pieces_of_boards()[piece]
 local next_from = look_over(part)
 return { next_from, looked_at, doubtful, unpack(findings) }

@@ -22,7 +22,7 @@ local MAX_ASKED, MAX_GATES = 1000, 100
 -- before it comes again. Then twice as many as are set aside.
 local FEW_ASKED = 100
 -- How many leases one step may still read to note the holders of slots.
-local may_count = 500
+local may_count, LEASES_A_PIECE = 500, 50
 
 local rules, stands, budgets = {}, {}, {}
 -- By queue, the gates of the kinds of tasks that the claim refuses.
@@ -229,22 +229,39 @@ local function are_slots_known(name)
   if not from or may_count <= 0 then
     return not from
   end
-  local found, ids, held = call('ZSCAN', of(name, 'l'), from, 'COUNT', may_count), {}, {}
-  for i = 1, #found[2], 2 do
-    ids[#ids + 1] = found[2][i]
-  end
-  may_count = may_count - #ids
-  for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
-    for _, slot in ipairs(record and is_running(record) and slots_of(rules_of(name), ids[i], record) or {}) do
+  -- include batches
+  local held = {}
+  local function note_slots(id, record)
+    for _, slot in ipairs(slots_of(rules_of(name), id, record)) do
       add_pair(held, 0, slot)
     end
   end
+  repeat
+    -- An entry may be a batch of leases.
+    local found, ids = call('ZSCAN', of(name, 'l'), from, 'COUNT', LEASES_A_PIECE), {}
+    from = found[1]
+    for i = 1, #found[2], 2 do
+      local batch, is_batch = batch_by_entry(name, found[2][i])
+      local in_batch, _, records = unpack(batch and { held_in(batch) } or { {} })
+      for place, id in ipairs(in_batch) do
+        note_slots(id, records[place])
+      end
+      may_count = may_count - #in_batch
+      ids[#ids + 1] = not is_batch and found[2][i] or nil
+    end
+    may_count = may_count - #ids
+    for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
+      if record and is_running(record) then
+        note_slots(ids[i], record)
+      end
+    end
+  until from == '0' or may_count <= 0
   spread('ZADD', of(name, 'h'), held)
-  if found[1] == '0' then
+  if from == '0' then
     call('DEL', key)
     return true
   end
-  call('SET', key, found[1])
+  call('SET', key, from)
   return false
 end
 

@@ -4,6 +4,8 @@
 -- and the same three of the rate at which it accepts tasks, which older entries lack. Each in digits, 0 for none. The
 -- arithmetic of rates is that of common's `rate.rs`, in whole numbers that a double holds.
 
+-- include running
+
 local floor, huge = math.floor, math.huge
 
 local function read_limits(word)
@@ -39,7 +41,7 @@ local function room_in(name)
   end
   limits.free = huge
   if limits.slots > 0 then
-    limits.free = math.max(limits.slots - call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), 0)
+    limits.free = math.max(limits.slots - count_running(name), 0)
   end
   limits.left = limits.free
   if limits.tasks > 0 then

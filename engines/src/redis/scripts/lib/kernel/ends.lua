@@ -2,7 +2,8 @@
 
 -- The gathered moves: records {id, record}, parameters to delete {id}, and by queue: unlease {id}, over
 -- {revision..mark..id}, lane {position..id}, ready {score, id}, suspects {score, id} if any, later {due, id}, waiting {revision, id},
--- retried {id}, counts; and `sample`, the lease of one of the settled attempts.
+-- retried {id}, counts; `unbatched` {id}, those that left their batches; and `ran_since`, when one of the settled attempts
+-- started, as a stamp.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
 -- Whether a caller waits for the end of any task. Most often none does, and ended tasks are not gathered.
@@ -36,7 +37,20 @@ local function push(list, first, second)
   list[count + 2] = second
 end
 
--- Ends a task. Every end passes here. `lease` is its last record, with a history; `by` and `fence` identify the
+-- Notes a task that ends, with its last record, whose revision is `high` and `low`. Every end passes here. `is_read`: whether
+-- its record must be read when it is deleted, which a long one must in any case.
+local function put_end(queue, id, record, status, high, low, is_read)
+  local last, over, counts = #records, queue.over, queue.counts
+  records[last + 1], records[last + 2] = id, record
+  is_read = is_read or #record > @mark.most_bytes
+  over[#over + 1] = high .. low .. (is_read and @mark.needs_record or status) .. id
+  counts[status] = (counts[status] or 0) + 1
+  if watched then
+    finished[#finished + 1] = id
+  end
+end
+
+-- Ends a task. `lease` is its last record, with a history; `by` and `fence` identify the
 -- settlement and its lease; a completed task has a result, or an empty one, and its parameters begin after `open`.
 -- Makes no string that is only a part of another: to hash it would cost as much as to write it. `shape`, if given, is what the
 -- record has from `size` to `linked`, and may have more: it is read once for all tasks with the same.
@@ -62,14 +76,7 @@ do
         -- include copy
       end
     end
-    local last, over, counts = #records, queue.over, queue.counts
-    records[last + 1], records[last + 2] = id, record
-    local is_read = #record > @mark.most_bytes or is_remembered
-    over[#over + 1] = revision .. (is_read and @mark.needs_record or status) .. id
-    counts[status] = (counts[status] or 0) + 1
-    if watched then
-      finished[#finished + 1] = id
-    end
+    put_end(queue, id, record, status, revision, '', is_remembered)
     if is_linked then
       ended_links[#ended_links + 1] =
         { id = id, status = status, before = revision, has_waited = byte(lease) == @state.waiting.byte }
@@ -167,21 +174,22 @@ local function write_queue(name, queue, wakes)
   if queue.retried then
     push(happened, @history.retried, #queue.retried)
   end
-  if happened[1] or queue.sample then
+  local ended = (queue.unlease and #queue.unlease or 0) + (queue.unbatched and #queue.unbatched or 0)
+  if happened[1] or queue.ran_since then
     -- include history
     local time
-    if queue.sample then
+    if queue.ran_since then
       -- include history_bucket
-      time = @history.ran + bucket_since(unpack_at('>I7', queue.sample, @lease.started_at.at))
+      time = @history.ran + bucket_since((unpack_at('>I7', queue.ran_since)))
     end
-    note_history(of(name, ''), happened, time, queue.sample and #queue.unlease)
+    note_history(of(name, ''), happened, time, queue.ran_since and ended)
   end
   if wakes then
     wake_for_ready(name, queue)
   end
-  local ended = queue.unlease and #queue.unlease or 0
   if on_ended and ended > 0 then
-    on_ended(name, queue.unlease)
+    on_ended(name, queue.unlease or {})
+    on_ended(name, queue.unbatched or {})
   end
   if limited and ended > 0 then
     wake(name, ended, 'b')

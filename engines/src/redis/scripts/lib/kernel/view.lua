@@ -6,12 +6,13 @@ local EDGES_SHOWN = 100
 -- the first edges of a waiting one, at most `shown`; -1: all; and its signals from outside}; nil for an unknown task. A
 -- `slim` view omits result and checkpoint, and what a completed task was given.
 local function view(id, slim, shown)
-  local record = call('HGET', T, id)
+  local record, batch = as_leased(id, call('HGET', T, id))
   if not record then
     return nil
   end
   local has_edges = byte(record, core_at(record) - 1 + @core.linked.at) ~= @linked.no.byte
-  local expires_at = is_running(record) and call('ZSCORE', of(queue_of(record), 'l'), id) or ''
+  local entry = batch and @leases.batch .. batch.fence or id
+  local expires_at = is_running(record) and call('ZSCORE', of(queue_of(record), 'l'), entry) or ''
   if slim and byte(record) == @state.completed.byte then
     local high, low = byte(record, @ending.open_length)
     record = sub(record, @record.state.at, @ending.queue.at - 1 + high * 256 + low)

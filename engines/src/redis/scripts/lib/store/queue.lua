@@ -4,5 +4,5 @@ local function add_queue(name, paused)
   call('ZADD', P .. 'queues', 0, name)
   call(paused and 'SADD' or 'SREM', P .. 'paused', name)
   -- Over 64 bytes, so that the leases are never a listpack, and at infinity, so that it never expires.
-  call('ZADD', of(name, 'l'), 'inf', string.rep('#', 65))
+  call('ZADD', of(name, 'l'), 'inf', @leases.sentinel)
 end

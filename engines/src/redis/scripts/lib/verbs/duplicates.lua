@@ -10,7 +10,7 @@ local takers, changed = {}, {}
 local function taker_of(key)
   if takers[key] == nil then
     local id = call('HGET', HOLDERS, key)
-    local entry, record = id and call('HGET', SAID, id), id and call('HGET', T, id)
+    local entry, record = id and call('HGET', SAID, id), id and owned({ id }, { call('HGET', T, id) })[1]
     takers[key] = entry and record and { id = id, status = status_of(record), entry = entry, queue = queue_of(record) }
       or false
   end
@@ -210,7 +210,7 @@ local function take_group(group)
     if is_held or letter == @submitted.updated then
       id = met[place]
     end
-    local record = call('HGET', T, id) or stored[place]
+    local record = owned({ id }, { call('HGET', T, id) })[1] or stored[place]
     push(answer, id, queue_of(record))
     answer[#answer + 1] = status_of(record)
     local is_new = letter ~= @submitted.replaced and not met[place]

@@ -112,15 +112,17 @@ local function promote(found)
   return promoted
 end
 
--- Takes expired leases back. The task keeps its place and its attempt number; its crashes grow by one, and it may be
--- suspected or blamed. Returns how many were requeued, and the records of those that ended.
-local function reclaim(found)
+-- Takes expired leases back, at most `most`; of a batch those that it still has. The task keeps its place and its attempt
+-- number; its crashes grow by one, and it may be suspected or blamed. Returns how many were requeued, and the records of
+-- those that ended.
+local function reclaim(found, most)
   local requeued, ended = 0, {}
   if #found == 0 then
     return requeued, ended
   end
-  -- include held losses tries
-  local stored = records_of(found)
+  -- include batches own_leases overdue_leases held losses tries
+  local stored
+  found, stored = overdue_leases(found, most)
   local high, low, next_high = take_numbers(#found)
   local has_unknown = call('EXISTS', P .. 'u') == 1
   for i, entry in ipairs(found) do
@@ -157,5 +159,6 @@ local function reclaim(found)
       end
     end
   end
+  leave_batches()
   return requeued, ended
 end

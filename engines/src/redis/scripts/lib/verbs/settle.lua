@@ -19,7 +19,7 @@ local function settle(count, at)
   for i = 1, count do
     ids[i] = ARGV[at + 4 * i - 4]
   end
-  local leases, settle_otherwise = call('HMGET', T, unpack(ids)), nil
+  local leases, settle_otherwise, own, leave_all = call('HMGET', T, unpack(ids)), nil, nil, nil
   local high, low, next_high = take_numbers(count)
   local once, are_alike = false, true
 
@@ -30,6 +30,14 @@ local function settle(count, at)
     local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], @settled.lost
     local fence, outcome = ARGV[first + 1], ARGV[first + 2]
     local state = lease and byte(lease)
+    if state == @state.fresh.byte then
+      if not own then
+        -- include records batches own_leases
+        own, leave_all = own_by_fence, leave_batches
+      end
+      lease = own(id, fence, lease)
+      state = lease and byte(lease)
+    end
     if (state == @state.started.byte or state == @state.cancelling.byte)
       and find(lease, fence, @lease.revision.at, true) == @lease.revision.at then
       local leading, place = high, low + i - 1
@@ -41,7 +49,7 @@ local function settle(count, at)
         local open_high, open_low, length = byte(lease, @lease.open_length.at, @lease.queue_length.at)
         shape = sub(lease, @lease.size.at, @lease.queue.at - 1 + length)
         queue = gathered(sub(lease, @lease.queue.at, @lease.queue.at - 1 + length))
-        queue.sample = lease
+        queue.ran_since = sub(lease, @lease.started_at)
         unlease, open = queue.unlease, @lease.queue.at - 1 + open_high * 256 + open_low
       end
       unlease[#unlease + 1] = id
@@ -64,6 +72,9 @@ local function settle(count, at)
     end
     answers[i] = answer
     are_alike = are_alike and answer == answers[1]
+  end
+  if leave_all then
+    leave_all()
   end
   return are_alike and count > 0 and string.rep(answers[1], count) or table.concat(answers), once
 end

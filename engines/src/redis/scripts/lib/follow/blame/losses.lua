@@ -8,8 +8,19 @@ local MAX_LOOKED_AT = 1000
 local function count_leases(worker)
   local count, left = 0, MAX_LOOKED_AT
   for _, name in ipairs(call('SMEMBERS', P .. 'leased:' .. worker)) do
-    local ids = call('ZRANGE', of(name, 'l'), 0, math.max(left, 1) - 1)
-    left = left - #ids
+    local entries, ids = call('ZRANGE', of(name, 'l'), 0, math.max(left, 1) - 1), {}
+    left = left - #entries
+    for _, entry in ipairs(entries) do
+      local batch, is_batch = batch_by_entry(name, entry)
+      if batch and batch.worker == worker then
+        count = count + #held_in(batch)
+      elseif not is_batch then
+        ids[#ids + 1] = entry
+      end
+    end
+    if count >= 2 then
+      return 2
+    end
     for _, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
       if record and is_running(record) and worker_of(record) == worker then
         count = count + 1

@@ -56,7 +56,7 @@ local function find_predecessors(group)
   for first = 1, #asked, 1000 do
     local some = { unpack(asked, first, min(first + 999, #asked)) }
     local remembered = call('HMGET', P .. 'e', unpack(some))
-    for i, record in ipairs(call('HMGET', T, unpack(some))) do
+    for i, record in ipairs(owned(some, call('HMGET', T, unpack(some)))) do
       records_of_asked[some[i]] = record
       local tombstone = not record and remembered[i]
       if tombstone and sub(tombstone, @tombstone.forget_at) > STAMP then

@@ -1,7 +1,7 @@
 -- Stores edges of tasks that wait for many others: pieces of them, in their order. A task counts all its dependencies from the
 -- start, so it waits until the last piece is stored and signalled.
 
--- include records scores dependencies
+-- include records scores dependencies owned
 
 -- About how many edges one call stores.
 local EDGES_A_CALL = 250
@@ -19,7 +19,7 @@ local function read_predecessors(ids, latest)
   if not ids[1] then
     return {}, {}
   end
-  local ends, live = {}, call('HMGET', T, unpack(ids))
+  local ends, live = {}, owned(ids, call('HMGET', T, unpack(ids)))
   local tombstones = call('HMGET', P .. 'e', unpack(ids))
   for i, record in ipairs(live) do
     local tombstone = tombstones[i]

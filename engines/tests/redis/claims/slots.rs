@@ -8,7 +8,7 @@ use jobbers_common::{
 use jobbers_law::conformance::{ids, queue, seconds, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
-use super::connect;
+use crate::connect;
 
 fn keyed(name: &str, key: &str) -> NewTask {
     NewTask { concurrency_key: ConcurrencyKey::new(key).ok(), ..task(name) }

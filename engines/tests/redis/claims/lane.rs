@@ -11,7 +11,7 @@ use jobbers_common::{
 use jobbers_law::conformance::{Fixture, id, ids, queue, seconds, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
-use super::connect;
+use crate::connect;
 
 async fn store() -> (RedisServer, Fixture) {
     let server = RedisServer::start(RedisOptions::default());
