@@ -57,3 +57,77 @@ fn every_script_is_used() {
     }
     complaints.settle();
 }
+
+/// Scripts that read records as they are stored. Others ask whether the task of a fresh record runs in a batch of leases: with
+/// `as_leased`, or with `owned` if they may change it.
+const READ_AS_STORED: [(&str, &[&str]); 4] = [
+    (
+        "know batches",
+        &[
+            "kernel/batches",
+            "kernel/owned",
+            "verbs/claim",
+            "verbs/extend",
+            "verbs/overdue_leases",
+            "verbs/replay",
+            "verbs/settle",
+            "read/leases",
+            "audit/audit",
+            "blame/losses",
+            "follow/gates",
+        ],
+    ),
+    (
+        "read tasks that wait or are over, and the leases that tasks have for themselves",
+        &[
+            "blame/held",
+            "blame/suspects",
+            "dependency/end_signals",
+            "follow/parents",
+            "follow/pass",
+            "follow/sizes",
+            "follow/signal",
+            "kernel/lane",
+            "kernel/remove",
+            "read/place",
+            "read/stats",
+            "verbs/maintain",
+            "verbs/move",
+            "verbs/prune",
+            "verbs/trim",
+        ],
+    ),
+    (
+        "ask what a fresh record says of any task",
+        &[
+            "audit/edge_audit",
+            "audit/held_audit",
+            "backup/link_restored",
+            "backup/restore",
+            "follow/alike",
+            "schedules/fire",
+        ],
+    ),
+    ("have called `owned` for these tasks before", &["dependency/link", "verbs/duplicates", "verbs/submit"]),
+];
+
+#[test]
+fn a_script_that_reads_records_asks_whether_they_run_in_a_batch() {
+    let (mut complaints, mut seen) = (Complaints::default(), Vec::new());
+    let excused: Vec<&str> = READ_AS_STORED.iter().flat_map(|(_, files)| *files).copied().collect();
+    for source in scripts().filter(|source| source.path.contains("/redis/scripts/")) {
+        let reads = |line: &&str| line.contains("'HGET', T,") || line.contains("'HMGET', T,");
+        let asks = |line: &str| line.contains("as_leased(") || line.contains("owned(");
+        let name = source.path.trim_end_matches(".lua");
+        let excuse = excused.iter().find(|excused| name.ends_with(&format!("/{excused}")));
+        let unasked = source.text.lines().filter(reads).any(|line| !asks(line));
+        if unasked && excuse.is_none() {
+            complaints.add(&source.path, "reads records: ask `as_leased` or `owned`, or list it with what it reads");
+        }
+        seen.extend(excuse.filter(|_| unasked));
+    }
+    for unused in excused.iter().filter(|excused| !seen.contains(excused)) {
+        complaints.add("tests/tidy/src/scripts.rs", format!("`{unused}` needs no excuse any more"));
+    }
+    complaints.settle();
+}

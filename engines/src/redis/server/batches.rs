@@ -123,7 +123,7 @@ fn written(
     let BatchedTask { batch, id, record } = task;
     let fresh = FreshRecord::new(&record).filter(|_| id == settlement.id)?;
     let parameters = fresh.parameters();
-    let keeps = config.queues.get(&batch.queue)?.keeps_parameters(parameters.len());
+    let keeps = config.settings_of(&batch.queue).keeps_parameters(parameters.len());
     let parameters = if keeps { parameters } else { &[] };
     let (worker, fence) = (batch.worker.as_str(), settlement.fence);
     let record = fresh.completed(worker, fence, batch.started_at, result.as_ref(), parameters);
