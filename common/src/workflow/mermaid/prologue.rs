@@ -87,6 +87,11 @@ fn sets_direction(mut ahead: Cursor<'_>, line: &str) -> bool {
     })
 }
 
+/// Whether a name at the end of a line would set the direction, if the next line begins with a name such as `LR`.
+pub(super) fn may_set_direction(name: &str) -> bool {
+    name.ends_with("direction")
+}
+
 /// Whether a line is `direction TB` or the like, and no more.
 fn is_direction(line: &str) -> bool {
     let mut words = line.trim_end().trim_end_matches(';').split_whitespace();

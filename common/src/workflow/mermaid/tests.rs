@@ -125,7 +125,7 @@ fn what_is_written_is_read_again() {
 
 /// Names of nodes, among them ones that Mermaid reads as something else.
 fn node_name() -> impl Strategy<Value = String> {
-    let special = "end|class|style|graph|subgraph|click|call|direction|default|x|o|v|n0|n1|a--b|a-\\.b|a-|-a|a:::b|x--|1end|a:end|::|--|\\.-";
+    let special = "end|class|style|graph|subgraph|click|call|direction|default|x|o|v|n0|n1|a--b|redirection|LR|TB|a-\\.b|a-|-a|a:::b|x--|1end|a:end|::|--|\\.-";
     prop_oneof!["[A-Za-z0-9._:-]{1,12}", special]
 }
 
@@ -187,6 +187,17 @@ proptest! {
         let written = write(&workflow, &statuses);
         let again = read(&written).map(|flowchart| Workflow::new(flowchart.nodes).unwrap());
         prop_assert_eq!(again.as_ref(), Ok(&workflow), "{}", written);
+    }
+}
+
+#[test]
+fn two_names_on_two_lines_set_no_direction() {
+    for name in ["direction", "redirection"] {
+        let edges = format!("LR[\"t\"] --> a[\"t as {name}\"]\n LR --> b[\"t\"]");
+        let workflow = Workflow::new(read(&format!("flowchart TD\n {edges}\n")).unwrap().nodes).unwrap();
+        assert_eq!(workflow.nodes()[1].name.as_str(), name);
+        let written = write(&workflow, &[]);
+        assert_eq!(read(&written).map(|again| Workflow::new(again.nodes).unwrap()), Ok(workflow), "{written}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fmt::Write as _};
 
-use super::{entities, label, words};
+use super::{entities, label, prologue::may_set_direction, words};
 use crate::{
     lifecycle::Status,
     policy::PolicyOverrides,
@@ -55,7 +55,7 @@ fn ids(nodes: &[Node]) -> Vec<String> {
     let names: HashSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let id = |(place, node): (usize, &Node)| {
         let name = node.name.as_str();
-        if words::name_len(name) == Ok(name.len()) && !words::is_kept(name) {
+        if words::name_len(name) == Ok(name.len()) && !words::is_kept(name) && !may_set_direction(name) {
             return name.to_owned();
         }
         let mut id = format!("n{place}");
