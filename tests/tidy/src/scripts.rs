@@ -65,7 +65,6 @@ const READ_AS_STORED: [(&str, &[&str]); 4] = [
         "know batches",
         &[
             "kernel/batches",
-            "kernel/owned",
             "verbs/claim",
             "verbs/extend",
             "verbs/overdue_leases",
@@ -83,6 +82,7 @@ const READ_AS_STORED: [(&str, &[&str]); 4] = [
             "blame/held",
             "blame/suspects",
             "dependency/end_signals",
+            "dependency/link_pieces",
             "follow/parents",
             "follow/pass",
             "follow/sizes",
