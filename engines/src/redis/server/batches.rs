@@ -1,5 +1,5 @@
-//! What this process has leased in batches. It writes the records of those tasks by itself when they are completed, because
-//! that costs the server a third of what a script costs that writes them.
+//! What this process has leased in batches. It writes the records of those tasks by itself when they are completed, because a
+//! script that writes them takes more of the server's time.
 
 use std::{
     collections::{HashMap, VecDeque},

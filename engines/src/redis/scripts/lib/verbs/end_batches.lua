@@ -1,5 +1,5 @@
--- Ends tasks of batches that were completed, by records that their worker's program has written (see `ends.rs`): this costs a third
--- of what it costs to write them here. No record is read, so a record that changes leaves its batch.
+-- Ends tasks of batches that were completed, by records that the program has written which leased them (`server/batches.rs`): to
+-- store them costs less than to write them here. No record is read, so a task whose record changes has left its batch.
 
 -- include batches own_leases
 
