@@ -248,7 +248,7 @@ async fn a_manager_without_an_archive_makes_room_by_writing_changes_to_its_log()
         }
     };
     soon(spilled).await;
-    server.post("/queues/default/pause", json!({})).await.expect(200);
     let first = store.logged_changes(0, 1).await.unwrap();
     assert_eq!(first.changes[0].id.as_str(), format!("c{}", MAX_LOGGED_CHANGES / 2), "the oldest left");
+    server.post("/queues/default/pause", json!({})).await.expect(200);
 }
