@@ -1,9 +1,7 @@
 //! What the guide to production sets up in ten commands, followed as it is printed: TLS, keys, two managers behind nginx, three
 //! workers, Redis as a user with few rights, and Prometheus.
 
-use std::fs;
-
-use jobbers_test_support::redis_server::free_port;
+use std::{fs, net::TcpListener};
 
 use crate::documents::guide::{Session, commands, workspace};
 
@@ -18,9 +16,13 @@ fn section() -> String {
     rest.split("\n## ").next().unwrap().to_owned()
 }
 
-/// A free port in which no port of the guide is found, so that none is replaced twice.
-fn port() -> String {
-    std::iter::repeat_with(|| free_port().to_string()).find(|port| !PORTS.iter().any(|it| port.contains(it))).unwrap()
+/// Free ports, each of which contains no port of the guide, so that none is replaced twice. They are below those that the system
+/// gives to clients, because a service takes its port only seconds later.
+fn ports() -> impl Iterator<Item = String> {
+    let first = 20_000 + u16::try_from(std::process::id() % 1_000).unwrap() * 10;
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let free = (first..first + 2_000).filter(is_free).map(|port| port.to_string());
+    free.filter(|port| !PORTS.iter().any(|documented| port.contains(documented)))
 }
 
 #[test]
@@ -38,7 +40,7 @@ fn an_installation_is_set_up_in_ten_commands_and_outlives_a_manager() {
     assert_eq!(commands(&block).len(), 10);
 
     let mut session = Session::new();
-    let ports = PORTS.map(|documented| (documented, port()));
+    let ports: Vec<(&str, String)> = PORTS.into_iter().zip(ports()).collect();
     for (documented, real) in &ports {
         session.place(documented, real);
     }
