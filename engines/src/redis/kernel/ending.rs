@@ -46,6 +46,7 @@ impl<'a> FreshRecord<'a> {
     ) -> Vec<u8> {
         let submitted_at = &self.bytes[const { FRESH.len()..FRESH.len() + CORE.range("submitted_at").end }];
         let mut into = Vec::with_capacity(self.bytes.len() + ENDING.len() + worker.len() + 16);
+        // No dead letter, ended by its worker.
         into.extend_from_slice(b"0S");
         into.extend_from_slice(format!("{:015}", fence.0).as_bytes());
         into.extend_from_slice(submitted_at);

@@ -87,8 +87,8 @@
 /// The version of the layout. A store with another one is refused, unless it is [`SCHEMA_BEFORE`].
 pub(crate) const SCHEMA_VERSION: u32 = 4;
 
-/// The version before, which has no batches of leases. A store of it becomes one of [`SCHEMA_VERSION`] when it is opened;
-/// programs of the version before refuse it from then on.
+/// The version before, which has no batches of leases. A store of it becomes one of [`SCHEMA_VERSION`] when it is opened
+/// by a program that may create one; programs of the version before refuse it from then on.
 pub(crate) const SCHEMA_BEFORE: u32 = 3;
 
 /// The prefix used when the URL names none.

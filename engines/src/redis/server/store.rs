@@ -111,7 +111,9 @@ impl Store {
         let fields = config_fields::fields(&Config::initial())?;
         let build = |_| {
             let mut command = self.command(&script::OPEN);
-            command.arg(SCHEMA_VERSION).arg(u8::from(was_known)).arg(SCHEMA_BEFORE);
+            command.arg(SCHEMA_VERSION).arg(u8::from(was_known));
+            // Who only looks leaves a store as it is: its programs may still run.
+            command.arg(if self.options.must_exist { 0 } else { SCHEMA_BEFORE });
             fields.iter().for_each(|(field, value)| {
                 command.arg(field).arg(value);
             });
@@ -119,7 +121,8 @@ impl Store {
         };
         let [found, is_new] = tuple(self.work.call(Some(&script::OPEN), &build).await?)?;
         let found = number(found)?;
-        if found < u64::from(SCHEMA_VERSION) {
+        let is_readable = self.options.must_exist && found == u64::from(SCHEMA_BEFORE);
+        if found < u64::from(SCHEMA_VERSION) && !is_readable {
             return Err(self.too_old(found));
         } else if found > u64::from(SCHEMA_VERSION) {
             return Err(Error::Schema { found: found.to_string(), supported: SCHEMA_VERSION.to_string() });

@@ -2,7 +2,8 @@
 -- Creates a new store, or reads the existing one's version.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 this program's schema version, 3 1 if this process has used the
--- store before, which has lost its data if it is new (`emptied` says when that was found), else 0, 4 the version before, 5- the
+-- store before, which has lost its data if it is new (`emptied` says when that was found), else 0, 4 the version before, whose
+-- stores it takes over, or 0, 5- the
 -- fields of a new store's configuration and their values.
 -- Returns {the schema's version, 1 if the store is new else 0}.
 
