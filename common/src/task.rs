@@ -2,6 +2,7 @@
 
 pub mod dead_letter;
 pub mod failure;
+mod field_digest;
 pub mod metadata;
 pub mod progress;
 pub mod suspicion;
@@ -11,7 +12,6 @@ pub mod trace;
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
     dependency::{Dependencies, Dependency, signal::AwaitedSignal},
@@ -21,7 +21,7 @@ use crate::{
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
     queue::gate::ConcurrencyKey,
-    task::{metadata::Metadata, suspicion::Suspicion, unique::Unique},
+    task::{field_digest::FieldDigest, metadata::Metadata, suspicion::Suspicion, unique::Unique},
     time::{Timestamp, micros},
 };
 
@@ -180,11 +180,8 @@ impl NewTask {
     /// queue that routing chose.
     #[must_use]
     pub fn fingerprint(&self) -> u128 {
-        let mut hash = Xxh3::new();
-        let mut field = |bytes: &[u8]| {
-            hash.update(&(bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
+        let mut digest = FieldDigest::new();
+        let mut field = |bytes: &[u8]| digest.field(bytes);
         field(self.name.as_str().as_bytes());
         field(&self.version.to_le_bytes());
         field(if self.queue_is_explicit { self.queue.as_str().as_bytes() } else { b"" });
@@ -230,7 +227,7 @@ impl NewTask {
                 field(value.to_string().as_bytes());
             }
         }
-        hash.digest128()
+        digest.end()
     }
 }
 
