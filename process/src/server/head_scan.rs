@@ -23,22 +23,35 @@ impl HeadScan {
     pub(super) fn read(&mut self, bytes: &[u8]) -> Option<bool> {
         let mut rest = bytes;
         while !self.is_over && !rest.is_empty() {
-            let end = memchr(b'\n', rest);
-            let part = &rest[..end.unwrap_or(rest.len())];
-            let taken = part.len().min(self.start.len() - self.length);
-            self.start[self.length..self.length + taken].copy_from_slice(&part[..taken]);
-            self.length += taken;
-            rest = &rest[end.map_or(rest.len(), |end| end + 1)..];
-            if end.is_some() && self.end_line() {
+            let Some(end) = memchr(b'\n', rest) else {
+                self.keep(rest);
+                break;
+            };
+            let line = &rest[..end];
+            rest = &rest[end + 1..];
+            let is_last = if self.length == 0 {
+                self.end_line(line)
+            } else {
+                self.keep(line);
+                let (start, length) = (self.start, std::mem::take(&mut self.length));
+                self.end_line(&start[..length])
+            };
+            if is_last {
                 return Some(self.has_length && self.has_encoding);
             }
         }
         None
     }
 
-    /// Whether that was the last line.
-    fn end_line(&mut self) -> bool {
-        let start = &self.start[..self.length];
+    /// Keeps the beginning of a line of which more is to come.
+    fn keep(&mut self, part: &[u8]) {
+        let taken = part.len().min(self.start.len() - self.length);
+        self.start[self.length..self.length + taken].copy_from_slice(&part[..taken]);
+        self.length += taken;
+    }
+
+    /// Notes a line of which at least the beginning is given; whether it was the last one.
+    fn end_line(&mut self, start: &[u8]) -> bool {
         let is_empty = matches!(start, [] | [b'\r']);
         let begins = |name: &[u8]| start.get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name));
         self.has_length |= begins(LENGTH);
@@ -46,7 +59,6 @@ impl HeadScan {
         // Empty lines may come before a request.
         self.is_over = is_empty && self.has_lines;
         self.has_lines |= !is_empty;
-        self.length = 0;
         self.is_over
     }
 }
