@@ -67,7 +67,7 @@ pub async fn serve<C>(
     while let Some(Some((stream, peer, place))) =
         shutdown.drain.run_until_cancelled(accept(&listener, &places, &mut guests)).await
     {
-        let (state, connect, opening) = (places.open(), connect.clone(), opening.clone());
+        let (state, connect, opening) = (places.open(&shutdown.drain), connect.clone(), opening.clone());
         let (cut, drain) = (cut.clone(), shutdown.drain.clone());
         let share = memory.share();
         share.add(opening.bytes());
@@ -78,11 +78,10 @@ pub async fn serve<C>(
                 let stream = opening.open(stream, &state, &drain).await?;
                 let stream = TokioIo::new(Noted::new(stream, Arc::clone(&state)));
                 let connection = connect(stream, peer, Arc::clone(&state));
-                until_closed(connection, &state, &drain).await
+                until_closed(connection, &state, &drain, &cut).await
             };
-            let ended = cut.run_until_cancelled(served).await;
             // A client that goes away in the middle is not an error here.
-            if let Some(Some(Err(error))) = ended {
+            if let Some(Err(error)) = served.await {
                 tracing::debug!(%error, "a connection broke");
             }
             state.give_up();
@@ -104,32 +103,37 @@ pub async fn serve<C>(
     watching.abort();
 }
 
-/// Serves a connection until it ends, or is closed while the process does not work for it: then `None`. From `drain` on
-/// it takes no further request.
+/// Serves a connection until it ends, or is closed while the process does not work for it, or until `cut`, which comes after
+/// `drain`: then `None`. From `drain` on it takes no further request.
 async fn until_closed<C: GracefulConnection<Error: Send>>(
     connection: C,
     state: &ConnectionState,
     drain: &CancellationToken,
+    cut: &CancellationToken,
 ) -> Option<C::Output> {
     let mut connection = pin!(connection);
+    // Polled with each piece of each request, so it asks for one thing besides.
     tokio::select! {
+        biased;
         ended = connection.as_mut() => return Some(ended),
-        () = state.closed() => {
-            if !state.is_busy() {
-                if state.protocol() == Protocol::Http1 {
-                    return None;
-                }
-                connection.as_mut().graceful_shutdown();
-                return tokio::time::timeout(GOODBYE, connection).await.ok();
-            }
+        () = state.noticed() => {}
+    }
+    if state.is_closed() && !state.is_busy() {
+        if state.protocol() == Protocol::Http1 {
+            return None;
         }
-        () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
+        connection.as_mut().graceful_shutdown();
+        return cut.run_until_cancelled(tokio::time::timeout(GOODBYE, connection)).await?.ok();
+    }
+    if drain.is_cancelled() {
+        connection.as_mut().graceful_shutdown();
     }
     tokio::select! {
         ended = connection.as_mut() => return Some(ended),
         () = state.closed() => {}
+        () = cut.cancelled() => return None,
     }
-    if state.is_busy() { Some(connection.await) } else { None }
+    if state.is_busy() { cut.run_until_cancelled(connection).await } else { None }
 }
 
 /// The next connection of a client that is served, once there is room for one. `None` if no more will come.

@@ -97,6 +97,8 @@ pub struct ConnectionState {
     framing: AtomicU8,
     /// Ends the connection, unless the process works for it.
     close: CancellationToken,
+    /// Cancelled with `close`, and when the process drains: a connection asks one thing each time that it is polled.
+    notice: CancellationToken,
     /// What answers that have not been written yet contain.
     undelivered: Mutex<Vec<Box<dyn Delivery>>>,
     /// That of its client, if it showed a certificate.
@@ -132,7 +134,7 @@ impl Connections {
     }
 
     /// Notes a new connection.
-    pub(super) fn open(&self) -> Arc<ConnectionState> {
+    pub(super) fn open(&self, drain: &CancellationToken) -> Arc<ConnectionState> {
         let state = Arc::new(ConnectionState {
             protocol: self.protocol,
             now: Arc::clone(&self.now),
@@ -143,6 +145,7 @@ impl Connections {
             stalled: AtomicU64::default(),
             framing: AtomicU8::default(),
             close: CancellationToken::new(),
+            notice: drain.child_token(),
             undelivered: Mutex::default(),
             certificate_name: OnceLock::new(),
         });
@@ -163,7 +166,7 @@ impl Connections {
             }
             self.states.lock().retain(|state| {
                 if self.is_overdue(state, now) {
-                    state.close.cancel();
+                    state.close();
                 }
                 // The register's own is the last: the connection has ended.
                 Arc::strong_count(state) > 1
@@ -194,7 +197,7 @@ impl Connections {
                 break;
             }
             left = left.saturating_sub(state.held.load(Ordering::Relaxed));
-            state.close.cancel();
+            state.close();
         }
     }
 
@@ -205,7 +208,7 @@ impl Connections {
         let mut waiting: Vec<(u64, &Arc<ConnectionState>)> =
             states.iter().filter_map(|state| Some((state.waits_since(now)?, state))).collect();
         waiting.sort_unstable_by_key(|(since, _)| *since);
-        waiting.iter().take(1 + states.len() / SHARE_CLOSED).for_each(|(_, state)| state.close.cancel());
+        waiting.iter().take(1 + states.len() / SHARE_CLOSED).for_each(|(_, state)| state.close());
     }
 }
 
@@ -301,6 +304,22 @@ impl ConnectionState {
             Protocol::Http2 => ticks >= SLOW,
         });
         self.phase().0 == ConnectionPhase::Busy && !is_stuck
+    }
+
+    /// Ends the connection, unless the process works for it.
+    fn close(&self) {
+        self.close.cancel();
+        self.notice.cancel();
+    }
+
+    /// Whether the connection is to end.
+    pub(super) fn is_closed(&self) -> bool {
+        self.close.is_cancelled()
+    }
+
+    /// Completes when the connection is to end, or the process drains.
+    pub(super) fn noticed(&self) -> tokio_util::sync::WaitForCancellationFuture<'_> {
+        self.notice.cancelled()
     }
 
     /// Completes when the connection is to end.
