@@ -10,7 +10,6 @@
 //! Start reading at [`AuditedOperations::asked_for`], then [`Change::begin`].
 
 use std::{
-    collections::HashMap,
     mem,
     sync::Arc,
     time::{Duration, Instant},
@@ -18,7 +17,7 @@ use std::{
 
 use axum::{
     extract::Request,
-    http::{Extensions, Method},
+    http::Extensions,
     response::{IntoResponse, Response},
 };
 use jobbers_api::problem::{Code, Problem};
@@ -37,7 +36,7 @@ use self::{
 use crate::{
     app::App,
     dead_letters::changes::{new_id, unknown},
-    doors::{Admission, Requirement, methods, requirement, sessions::OfPage},
+    doors::{Admission, OfOperations, Requirement, requirement, sessions::OfPage},
     listening::client_address::ClientAddress,
 };
 
@@ -49,21 +48,19 @@ mod subject;
 const OUTCOME_TRIES: u32 = 5;
 const OUTCOME_PAUSE: Duration = Duration::from_millis(300);
 
-/// The operations that are changes: the id of each, by path and method.
+/// The operations that are changes: the id of each.
 #[derive(Debug, Default)]
-pub(crate) struct AuditedOperations(HashMap<String, HashMap<Method, String>>);
+pub(crate) struct AuditedOperations(OfOperations<String>);
 
 impl AuditedOperations {
     /// Those of a description.
     pub(crate) fn of(description: &OpenApi) -> Self {
-        let of_path = |item| {
-            let audited = methods(item).filter(|(_, operation)| match requirement(operation) {
-                Ok(Requirement::Scopes(scopes)) => scopes.iter().any(|scope| scope.is_audited()),
-                _ => false,
-            });
-            audited.map(|(method, operation)| (method, operation.operation_id.clone().unwrap_or_default())).collect()
-        };
-        Self(description.paths.paths.iter().map(|(path, item)| (path.clone(), of_path(item))).collect())
+        Self(OfOperations::read(description, |_, _, operation| match requirement(operation) {
+            Ok(Requirement::Scopes(scopes)) if scopes.iter().any(|scope| scope.is_audited()) => {
+                Some(operation.operation_id.clone().unwrap_or_default())
+            }
+            _ => None,
+        }))
     }
 
     /// The change that a request asks for, if it asks for one.
@@ -74,7 +71,7 @@ impl AuditedOperations {
         (pass, request_id): (&Admission, &str),
     ) -> Option<AskedChange> {
         let route = route.filter(|_| !request.method().is_safe())?;
-        let operation = self.0.get(route)?.get(request.method())?;
+        let operation = self.0.get(request.method(), route)?;
         let key = pass.key();
         let record = ChangeRecord {
             way: pass.way().unwrap_or_else(|| way_of(request.extensions())),

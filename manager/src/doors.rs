@@ -36,14 +36,16 @@ use jobbers_common::{
 };
 
 pub(crate) mod named;
+mod operations;
 mod reach;
 mod requirements;
 pub(crate) mod sessions;
 
 use self::sessions::OfPage;
 pub(crate) use self::{
+    operations::OfOperations,
     reach::Reach,
-    requirements::{OfBoards, Requirement, Requirements, SCHEME, is_page, methods, requirement},
+    requirements::{OfBoards, Requirement, Requirements, SCHEME, is_page, requirement},
 };
 use crate::{
     app::App,
@@ -241,16 +243,13 @@ impl Admission {
     pub(crate) async fn end(&self, live: &LiveConfig) {
         let mut changes = live.key_changes();
         while let Some(left) = self.valid_for(live, SystemTime::now().into()) {
-            let passed = async {
-                match left {
-                    // Most keys have no end. A timer for each request would cost more than all else here.
-                    Duration::MAX => pending().await,
-                    left => tokio::time::sleep(left).await,
-                }
+            let changed = match left {
+                // Most keys have no end. A timer for each request would cost more than all else here.
+                Duration::MAX => changes.changed().await,
+                left => tokio::time::timeout(left, changes.changed()).await.unwrap_or(Ok(())),
             };
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return pending().await },
-                () = passed => {}
+            if changed.is_err() {
+                return pending().await;
             }
         }
     }

@@ -1,14 +1,13 @@
 //! What each operation needs, read from its OpenAPI description.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use axum::http::Method;
 use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::access::{AccessKey, AccessRole, Scope};
-use utoipa::openapi::{
-    OpenApi,
-    path::{Operation, PathItem},
-};
+use utoipa::openapi::{OpenApi, path::Operation};
+
+use super::operations::OfOperations;
 
 /// The name of the security scheme in the document.
 pub(crate) const SCHEME: &str = "key";
@@ -25,7 +24,7 @@ pub(crate) enum Requirement {
 /// What the operations need, by path and method, and what routes need that are no operations.
 #[derive(Debug)]
 pub(crate) struct Requirements {
-    operations: HashMap<String, HashMap<Method, Requirement>>,
+    operations: OfOperations<Requirement>,
     /// A page for people shows what a viewer sees.
     page: Requirement,
     /// What no operation allows, only an administrator may do.
@@ -53,17 +52,10 @@ impl Requirements {
     /// # Errors
     /// The operations without a legal `security`, so that a route that was forgotten can't be reached.
     pub(crate) fn of(description: &OpenApi) -> Result<Self, String> {
-        let (mut operations, mut faults) = (HashMap::new(), Vec::new());
-        for (path, item) in &description.paths.paths {
-            let mut of_path = HashMap::new();
-            for (method, operation) in methods(item) {
-                match requirement(operation) {
-                    Ok(requirement) => drop(of_path.insert(method, requirement)),
-                    Err(fault) => faults.push(format!("{method} {path}: {fault}")),
-                }
-            }
-            operations.insert(path.clone(), of_path);
-        }
+        let mut faults = Vec::new();
+        let operations = OfOperations::read(description, |method, path, operation| {
+            requirement(operation).map_err(|fault| faults.push(format!("{method} {path}: {fault}"))).ok()
+        });
         if !faults.is_empty() {
             return Err(faults.join("; "));
         }
@@ -75,11 +67,9 @@ impl Requirements {
     /// What a request needs: by default, everything.
     pub(crate) fn of_request(&self, method: &Method, route: Option<&str>) -> &Requirement {
         let is_read = matches!(*method, Method::GET | Method::HEAD);
-        // A HEAD is answered as the GET is.
-        let method = if method == Method::HEAD { &Method::GET } else { method };
         // Without a route the answer is 404, and shows nothing.
         let Some(route) = route else { return &self.open };
-        let of = |route: &str| self.operations.get(route).and_then(|operations| operations.get(method));
+        let of = |route: &str| self.operations.get(method, route);
         match of(route) {
             Some(requirement) => requirement,
             None if route.starts_with(TASKSTORE) => self.boards.of_request(method),
@@ -123,18 +113,6 @@ impl Requirement {
             }
         }
     }
-}
-
-/// The operations of a path.
-pub(crate) fn methods(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
-    let all = [
-        (Method::GET, &item.get),
-        (Method::POST, &item.post),
-        (Method::PUT, &item.put),
-        (Method::PATCH, &item.patch),
-        (Method::DELETE, &item.delete),
-    ];
-    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }
 
 /// What `security` says: `[{"key": ["tasks:read"]}]`, or `[{}]` for an open operation.

@@ -7,44 +7,38 @@
 //! Exempt are paths that programs request with parameters of their own: the probes and `/metrics`, and the pages that
 //! show the description.
 
-use std::collections::HashMap;
-
 use axum::http::{Method, Uri};
 use jobbers_api::problem::{Code, Problem, Result};
 use utoipa::openapi::{
     OpenApi, RefOr,
-    path::{Operation, ParameterIn, PathItem},
+    path::{Operation, ParameterIn},
 };
 
-use crate::doors::methods;
+use crate::doors::OfOperations;
 
 /// Paths for load balancers and scrapers, some of which add parameters against caches.
 const EXEMPT: [&str; 3] = ["/health/live", "/health/ready", "/metrics"];
 
-/// The names of each operation's query parameters, by path and method.
+/// The names of each operation's query parameters.
 #[derive(Debug, Default)]
-pub(crate) struct KnownParameters(HashMap<String, HashMap<Method, Vec<String>>>);
+pub(crate) struct KnownParameters(OfOperations<Vec<String>>);
 
 impl KnownParameters {
     /// Those of a description.
     pub(crate) fn of(description: &OpenApi) -> Self {
-        let paths = description.paths.paths.iter().filter(|(path, _)| !EXEMPT.contains(&path.as_str()));
-        Self(paths.map(|(path, item)| (path.clone(), operations(item))).collect())
+        Self(OfOperations::read(description, |_, path, operation| (!EXEMPT.contains(&path)).then(|| names(operation))))
     }
 
     /// Whether the description has this operation; `path` is the route's.
     pub(crate) fn has(&self, method: &Method, path: &str) -> bool {
-        let method = if method == Method::HEAD { &Method::GET } else { method };
-        self.0.get(path).is_some_and(|operations| operations.contains_key(method))
+        self.0.get(method, path).is_some()
     }
 
     /// Refuses a request with a query parameter that its operation lacks, before its body is read; `path` is the
     /// route's. The handler of `GET /tasks/cancel`, which the description does not contain, checks its own.
     pub(crate) fn check(&self, method: &Method, path: &str, uri: &Uri) -> Result<()> {
         let Some(query) = uri.query() else { return Ok(()) };
-        // A HEAD is answered as the GET is.
-        let method = if method == Method::HEAD { &Method::GET } else { method };
-        let Some(known) = self.0.get(path).and_then(|operations| operations.get(method)) else { return Ok(()) };
+        let Some(known) = self.0.get(method, path) else { return Ok(()) };
         let pairs: Vec<(String, String)> = serde_html_form::from_str(query)
             .map_err(|error| Problem::new(Code::InvalidParameter, format!("the query: {error}")))?;
         match pairs.iter().find(|(name, _)| !known.contains(name)) {
@@ -58,10 +52,6 @@ fn refused(method: &Method, path: &str, unknown: &str, known: &[String]) -> Prob
     let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let detail = format!("the query: unknown parameter {unknown:?}; {method} {path} takes {takes}");
     Problem::new(Code::InvalidParameter, detail)
-}
-
-fn operations(item: &PathItem) -> HashMap<Method, Vec<String>> {
-    methods(item).map(|(method, operation)| (method, names(operation))).collect()
 }
 
 fn names(operation: &Operation) -> Vec<String> {

@@ -41,7 +41,7 @@ const RESUBMIT: &str = "/tasks/{id}/resubmit";
 
 /// Whether another manager passed a request on, as one does only for dead letters. A page of another site can't send the header.
 pub(crate) fn is_passed_on(headers: &HeaderMap, route: Option<&MatchedPath>) -> bool {
-    headers.contains_key(PASSED_ON) && route.is_some_and(|route| may_be_passed_on(route.as_str()))
+    route.is_some_and(|route| may_be_passed_on(route.as_str())) && headers.contains_key(PASSED_ON)
 }
 
 /// Whether a manager may pass requests to a route on.

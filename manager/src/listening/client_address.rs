@@ -20,6 +20,9 @@ impl ClientAddress {
     /// That of a request over a connection from `peer`, where `proxies` are trusted.
     pub(crate) fn of(headers: &HeaderMap, peer: IpAddr, proxies: &Networks) -> Self {
         let mut client = peer.to_canonical();
+        if !proxies.contain(client) {
+            return Self(client);
+        }
         let lists = headers.get_all(FORWARDED_FOR).iter().rev().filter_map(|list| list.to_str().ok());
         for text in lists.flat_map(|list| list.rsplit(',')) {
             if !proxies.contain(client) {
