@@ -132,12 +132,18 @@ fn fitting(line: &[CallerTasks]) -> usize {
     if let [_] = line {
         return 1;
     }
-    let (mut seen, mut of_singles, mut runs, mut bytes) = (HashSet::new(), HashSet::new(), 0, 0);
+    let (mut seen, mut of_singles) = (HashSet::with_capacity(line.len()), HashSet::new());
+    let (mut last, mut runs, mut bytes) = (None, 0, 0);
     for (place, group) in line.iter().enumerate() {
         bytes += group.bytes;
         runs += match group.runs.as_slice() {
-            // Similar single tasks become one run.
-            [run] if run.count == 1 => usize::from(of_singles.insert((group.mode, &run.head))),
+            // Similar single tasks become one run, and most are similar to the one before.
+            [run] if run.count == 1 => {
+                let head = Some((group.mode, &run.head));
+                let is_new = last != head && of_singles.insert(head);
+                last = head;
+                usize::from(is_new)
+            }
             several => several.len(),
         };
         let fits = seen.len() + group.tasks.len() <= MAX_BATCH
