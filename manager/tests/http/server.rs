@@ -79,7 +79,7 @@ impl Server {
             Some(port) if port == address.port() => attempt.follow(),
             _ => attempt.stop(),
         });
-        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(20)).redirect(here);
+        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(60)).redirect(here);
         let client = client.build().unwrap();
         Self { engine, shutdown, address, client, running }
     }
