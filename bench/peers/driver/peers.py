@@ -149,6 +149,12 @@ def need(*programs):
             raise Absent(f"needs {program}")
 
 
+def released():
+    """Builds `jobbers` as it is released, and returns the program."""
+    run(["cargo", "build", "--release", "--quiet", "--bin", "jobbers"])
+    return ROOT / "target/release/jobbers"
+
+
 def build(package, cache, *flags):
     """Builds a Rust package, and returns the folder of its programs."""
     target, manifest = cache / f"target-{package}", HERE / "rust" / package / "Cargo.toml"

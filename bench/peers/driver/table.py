@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import time
 
-BEGIN, END = "<!-- figures: written by bench/peers/run -->", "<!-- end of figures -->"
 REDIS = {"drain": "drain", "drain_aof": "drain, AOF", "bulk": "bulk", "bulk_aof": "bulk, AOF", "single": "one by one"}
 SQLITE = {"drain": "drain", "bulk": "bulk", "single": "one by one"}
 
@@ -72,19 +71,28 @@ class Results:
 
     def _machine(self):
         rounds = max(map(len, self.rounds.values()))
-        redis = subprocess.run(["redis-server", "--version"], capture_output=True, text=True).stdout.split("v=")[1].split()[0]
         return (
-            f"{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores ({cpu_model()}), {memory_gib()} GiB, "
-            f"Linux {platform.release().split('-')[0]}, Redis {redis}. Medians of {rounds} interleaved rounds [lowest..highest], then "
+            f"{machine()}. Medians of {rounds} interleaved rounds [lowest..highest], then "
             f"Jobbers' figure divided by this one, the median of the quotients within each round. Between rounds other "
             f"programs used {min(self.foreign):.1f} to {max(self.foreign):.1f} cores."
         )
 
-    def write(self, page: pathlib.Path):
-        text = page.read_text()
-        before, rest = text.split(BEGIN)
-        after = rest.split(END)[1]
-        page.write_text(f"{before}{BEGIN}\n\n{self.markdown()}\n\n{END}{after}")
+
+def write(page: pathlib.Path, program, figures):
+    """Puts the figures of a program into a page, between its marks."""
+    begin, end = f"<!-- figures: written by {program} -->", "<!-- end of figures -->"
+    before, rest = page.read_text().split(begin)
+    _, after = rest.split(end, 1)
+    page.write_text(f"{before}{begin}\n\n{figures}\n\n{end}{after}")
+
+
+def machine():
+    """The day and the machine."""
+    redis = subprocess.run(["redis-server", "--version"], capture_output=True, text=True).stdout.split("v=")[1].split()[0]
+    return (
+        f"{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores ({cpu_model()}), {memory_gib()} GiB, "
+        f"Linux {platform.release().split('-')[0]}, Redis {redis}"
+    )
 
 
 def table(rows):

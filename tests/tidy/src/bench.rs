@@ -1,4 +1,4 @@
-//! The benchmark of the peers is not run by the tests, but its programs parse and keep to one set of verbs.
+//! The benchmarks in Python are not run by the tests, but their programs parse, and those of the peers keep to one set of verbs.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ fn parse(command: &mut Command) {
 #[test]
 fn the_programs_of_the_peers_parse_and_know_every_verb() {
     let (python, node) = (programs(".py"), programs(".mjs"));
-    let paths = python.iter().map(|source| source.path.as_str()).chain(["bench/peers/run"]);
+    let paths = python.iter().map(|source| source.path.as_str()).chain(["bench/peers/run", "bench/costs"]);
     parse(Command::new("python3").args(["-c", PARSE_PYTHON]).args(paths));
     for source in &node {
         parse(Command::new("node").args(["--check", &source.path]));
