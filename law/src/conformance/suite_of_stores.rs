@@ -179,6 +179,7 @@ macro_rules! conformance_of_stores {
             a_submission_between_claim_and_wait_is_not_missed
             a_worker_of_another_queue_sleeps_on
             a_cancel_wakes_the_worker_that_runs_the_task
+            a_submission_to_a_paused_queue_wakes_no_worker
             a_config_change_wakes_waiting_workers
             a_promoted_task_wakes_a_waiting_worker
             a_task_that_is_rescheduled_to_now_wakes_a_waiting_worker

@@ -147,12 +147,12 @@ else
     end
   end
 
-  local ready, has_ready, taken = {}, {}, 0
+  local ready, has_ready, is_paused, taken = {}, {}, {}, 0
   -- When the first probation ends that holds suspects back.
   local joins_at = math.huge
   -- The sum tells which keys exist: 1, 2 and 4.
-  local put_off = P .. 'g:due'
-  local kept = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown', put_off, put_off, put_off, put_off)
+  local put_off, unknown = P .. 'g:due', P .. 'unknown'
+  local kept = call('EXISTS', P .. 'suspects', unknown, unknown, put_off, put_off, put_off, put_off)
   local has_suspects, has_unknown = kept % 2 == 1, kept % 4 >= 2
   if kept >= 4 then
     -- include ends put_off
@@ -165,8 +165,9 @@ else
   -- as many as requested was not read to its end.
   local may_have_more = limited or is_picky or kept % 4 > 0
   for i, name in ipairs(names) do
-    local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
-    if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then
+    local is_any = limits[i] > 0 and call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
+    is_paused[i] = is_any and call('SISMEMBER', P .. 'paused', name) == 1
+    if is_any and not is_paused[i] then
       local room = limited and room_of(name)
       has_ready[i] = true
       if not room or room.left > 0 then
@@ -274,7 +275,10 @@ else
     end
     for i, name in ipairs(names) do
       local part, room = 'w', limited and room_of(name)
-      if room and room.free == 0 then
+      if is_paused[i] then
+        -- What comes in wakes no worker; the change that lets it go on wakes all.
+        part = nil
+      elseif room and room.free == 0 then
         part = 'b'
       elseif room and room.left == 0 and has_ready[i] then
         -- It returns by itself at that time; waking it for a further submission would be useless.
@@ -284,7 +288,7 @@ else
       if is_gated and has_ready[i] and (not room or room.left > 0) then
         soonest[i] = min(soonest[i], due_in(name))
       end
-      if room and part ~= 'w' then
+      if part ~= 'w' and (room or is_paused[i]) then
         call('ZREM', of(name, 'w'), sleeper)
       end
       if room and part ~= 'b' then
