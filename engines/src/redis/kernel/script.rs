@@ -26,10 +26,14 @@ impl Script {
     }
 }
 
-const LIBRARY: [(&str, &str); 112] = [
+const LIBRARY: [(&str, &str); 115] = [
     ("base", include_str!("../scripts/lib/store/base.lua")),
     ("numbers", include_str!("../scripts/lib/store/numbers.lua")),
     ("clock", include_str!("../scripts/lib/store/clock.lua")),
+    ("digits", include_str!("../scripts/lib/store/digits.lua")),
+    ("take", include_str!("../scripts/lib/store/take.lua")),
+    ("keys", include_str!("../scripts/lib/store/keys.lua")),
+    ("now", include_str!("../scripts/lib/store/now.lua")),
     ("time", include_str!("../scripts/lib/store/time.lua")),
     ("remains", include_str!("../scripts/lib/kernel/remains.lua")),
     ("records", include_str!("../scripts/lib/kernel/records.lua")),
@@ -43,7 +47,6 @@ const LIBRARY: [(&str, &str); 112] = [
     ("heard", include_str!("../scripts/lib/kernel/heard.lua")),
     ("history", include_str!("../scripts/lib/follow/history/history.lua")),
     ("history_turn", include_str!("../scripts/lib/follow/history/history_turn.lua")),
-    ("history_bucket", include_str!("../scripts/lib/follow/history/history_bucket.lua")),
     ("copy", include_str!("../scripts/lib/follow/copy.lua")),
     ("batches", include_str!("../scripts/lib/kernel/batches.lua")),
     ("running", include_str!("../scripts/lib/kernel/running.lua")),
@@ -148,21 +151,32 @@ fn library(name: &str) -> &'static str {
     LIBRARY.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
+/// Opens the function that has all of a script but its names and time, and ends it. A function that takes a name over from the
+/// chunk walks all names that others took over before, and from a function around it none.
+const BODY: (&str, &str) = ("return (function()\n", "end)()\n");
+
 /// Adds a source with its includes, and theirs. An included script is the body of a function and sees what the including
-/// one includes at its top: `visible`. That is not included again, since a function has room for 200 names.
-fn put_together(source: &str, visible: &[&str], text: &mut String) {
+/// one includes at its top: `visible`. That is not included again, since a function has room for 200 names. `is_top`: whether
+/// this is at the top of the script. Returns whether that opened its body.
+fn put_together(source: &str, visible: &[&str], is_top: bool, text: &mut String) -> bool {
     // An included script takes the flags of the including one.
-    let is_body = !text.is_empty() && source.starts_with("#!");
-    for line in source.lines().skip(usize::from(is_body)) {
-        match line.trim_start().strip_prefix(INCLUDE) {
-            Some(names) => names
-                .split(' ')
-                .filter(|name| !(is_body && visible.contains(name)))
-                .for_each(|name| put_together(library(name), visible, text)),
-            None => layout::expand(line, text),
+    let (is_script, mut is_open) = (!text.is_empty() && source.starts_with("#!"), false);
+    for line in source.lines().skip(usize::from(is_script)) {
+        if let Some(names) = line.trim_start().strip_prefix(INCLUDE) {
+            let is_top = is_top && line.starts_with(INCLUDE);
+            for name in names.split(' ').filter(|name| !(is_script && visible.contains(name))) {
+                is_open |= put_together(library(name), visible, is_top, text);
+                if is_top && name == "time" {
+                    text.push_str(BODY.0);
+                    is_open = true;
+                }
+            }
+        } else {
+            layout::expand(line, text);
         }
         text.push('\n');
     }
+    is_open
 }
 
 impl Script {
@@ -170,7 +184,9 @@ impl Script {
         let mut text = String::with_capacity(16 * 1024);
         let visible: Vec<&str> =
             source.lines().filter_map(|line| line.strip_prefix(INCLUDE)).flat_map(|names| names.split(' ')).collect();
-        put_together(source, &visible, &mut text);
+        if put_together(source, &visible, true, &mut text) {
+            text.push_str(BODY.1);
+        }
         let sha = redis::Script::new(&text).get_hash().to_owned();
         Self { text, sha }
     }

@@ -33,9 +33,11 @@ pub(super) fn meaning_of(name: &str) -> Option<String> {
         "history.failed" => 4,
         "history.other" => 5,
         "history.retried" => 6,
-        "times.bounds_micros" => {
-            let bounds: Vec<String> = Times::BOUNDS_MS.iter().map(|ms| (ms * 1_000).to_string()).collect();
-            return Some(format!("{{ {} }}", bounds.join(", ")));
+        // Where `time`, in microseconds, is counted. Written out: a table would be made at every call.
+        "times.bucket" => {
+            let bounds = Times::BOUNDS_MS.iter().enumerate();
+            let cases: String = bounds.map(|(bucket, ms)| format!("time < {} and {bucket} or ", ms * 1_000)).collect();
+            return Some(format!("({cases}{})", Times::BUCKETS - 1));
         }
         _ => return None,
     };

@@ -7,7 +7,7 @@
 -- Returns the present, and for each task d done, a stored already, c another task has its revision. Returns {} if the store has to be set up
 -- first.
 
--- include clock spread board board_run
+-- include clock now spread board board_run
 
 if not skipped then
   return {}

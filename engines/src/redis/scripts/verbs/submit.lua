@@ -29,8 +29,7 @@
 
 -- One run of small tasks of the default priority that are ready at once, without unique keys, in a store without
 -- limits: most calls are of this kind. Nothing is written here before success is certain.
-local said = ARGV[6] .. ARGV[7] .. ARGV[8]
-if ARGV[2] == '1' and ARGV[4] == '1' and (said == '5' or said == '5c') then
+if ARGV[2] == '1' and ARGV[4] == '1' and ARGV[6] == '5' and ARGV[7] == '' and (ARGV[8] == '' or ARGV[8] == 'c') then
   -- include plain
 end
 

@@ -15,7 +15,7 @@
 -- the same two, missing revisions, …}, or {l} if no caller waits any more. Returns {} if the store has to be set up
 -- first.
 
--- include clock board board_run
+-- include clock now board board_run
 
 local remembered = P .. 'answered:' .. ARGV[2]
 if ARGV[4] == @flag.yes then

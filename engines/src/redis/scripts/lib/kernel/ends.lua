@@ -160,29 +160,30 @@ local function write_queue(name, queue, wakes)
       note_in(name, queue[part] or {})
     end
   end
-  local happened = {}
-  for count, change in pairs(queue.counts or {}) do
-    call('HINCRBY', of(name, 'n'), count, change)
-    if change > 0 and count ~= 'removed' and count ~= 'ghosts' then
-      -- What is left is `accepted`, or the status of tasks that ended.
-      push(happened, count == 'accepted' and @history.accepted
-        or count == @state.completed and @history.completed
-        or (count == @state.failed or count == @state.stalled) and @history.failed
-        or @history.other, change)
-    end
-  end
-  if queue.retried then
-    push(happened, @history.retried, #queue.retried)
-  end
   local ended = (queue.unlease and #queue.unlease or 0) + (queue.unbatched and #queue.unbatched or 0)
-  if happened[1] or queue.ran_since then
-    -- include history
-    local time
+  if queue.counts or queue.retried or queue.ran_since then
+    local queue_key, bucket, tasks = of(name, ''), nil, ended
     if queue.ran_since then
-      -- include history_bucket
-      time = @history.ran + bucket_since((unpack_at('>I7', queue.ran_since)))
+      local time = now - unpack_at('>I7', queue.ran_since)
+      bucket = @history.ran + @times.bucket
     end
-    note_history(of(name, ''), happened, time, queue.ran_since and ended)
+    local function happened(counter, growth)
+      -- include history
+      bucket = nil
+    end
+    for count, change in pairs(queue.counts or {}) do
+      call('HINCRBY', of(name, 'n'), count, change)
+      if change > 0 and count ~= 'removed' and count ~= 'ghosts' then
+        -- What is left is `accepted`, or the status of tasks that ended.
+        happened(count == 'accepted' and @history.accepted
+          or count == @state.completed and @history.completed
+          or (count == @state.failed or count == @state.stalled) and @history.failed
+          or @history.other, change)
+      end
+    end
+    if queue.retried or bucket then
+      happened(@history.retried, queue.retried and #queue.retried or 0)
+    end
   end
   if wakes then
     wake_for_ready(name, queue)

@@ -9,7 +9,8 @@
 local MAX_WAKES, MAX_TRIES, MAX_PIECES = 4, 64, 16
 -- Whether any queue has limits, and whether any limits its waiting bytes; also whether any worker refuses kinds of
 -- tasks. Most often none does, and nothing more is read. A key that is named three times counts three times.
-local kept = call('EXISTS', P .. 'limits', P .. 'sizes', P .. 'picky', P .. 'picky', P .. 'picky')
+local picky = P .. 'picky'
+local kept = call('EXISTS', P .. 'limits', P .. 'sizes', picky, picky, picky)
 local limited, sized, has_picky = kept % 3 > 0, kept % 3 == 2, kept >= 3
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 if sized then
@@ -34,7 +35,7 @@ local function wake_picky(waiting, queue, count, gate)
     for i, sleeper in ipairs(sleepers) do
       workers[i] = string.match(sleeper, '^(.*)@')
     end
-    for i, refused in ipairs(workers[1] and call('HMGET', P .. 'picky', unpack(workers)) or {}) do
+    for i, refused in ipairs(workers[1] and call('HMGET', picky, unpack(workers)) or {}) do
       if not refused then
         first[#first + 1] = sleepers[i]
       elseif not (gate and string.find(refused, '\0' .. queue .. '\0' .. gate .. '\0', 1, true)) then

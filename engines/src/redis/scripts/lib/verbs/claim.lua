@@ -115,10 +115,10 @@ local function claim(name, limit, worker, deadline, is_gated, given)
   call('ZADD', P .. 'expiring', 'LT', deadline, name)
   local middle = found[math.ceil(#ids / 2)]
   local ready_at = byte(middle) == @state.fresh.byte and @fresh.submitted_at.at or @lease.ready_at.at
-  -- include history history_bucket
   -- One task represents all: to look at each would cost more than the rest of the history.
-  note_history(of(name, ''), { @history.started, #ids },
-    @history.waited + bucket_since(unpack_at('>I7', middle, ready_at)), #ids)
+  local time, queue_key, counter, growth = now - unpack_at('>I7', middle, ready_at), of(name, ''), @history.started, #ids
+  local bucket, tasks = @history.waited + @times.bucket, growth
+  -- include history
   local apart = {}
   if has_large or call('EXISTS', X) == 1 then
     -- include apart
