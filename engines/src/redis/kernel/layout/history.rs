@@ -24,8 +24,6 @@ pub(super) fn meaning_of(name: &str) -> Option<String> {
         "history.slots" => SLOTS,
         "history.slot_words" => SLOT_WORDS,
         "history.first_slot" => FIRST_SLOT,
-        "history.waited" => WAITED,
-        "history.ran" => RAN,
         "history.hours" => Grain::Hour.kept(),
         "history.accepted" => 1,
         "history.started" => 2,
@@ -33,13 +31,18 @@ pub(super) fn meaning_of(name: &str) -> Option<String> {
         "history.failed" => 4,
         "history.other" => 5,
         "history.retried" => 6,
-        // Where `time`, in microseconds, is counted. Written out: a table would be made at every call.
-        "times.bucket" => {
-            let bounds = Times::BOUNDS_MS.iter().enumerate();
-            let cases: String = bounds.map(|(bucket, ms)| format!("time < {} and {bucket} or ", ms * 1_000)).collect();
-            return Some(format!("({cases}{})", Times::BUCKETS - 1));
-        }
+        "history.waited" => return Some(bucket_of_time(WAITED)),
+        "history.ran" => return Some(bucket_of_time(RAN)),
         _ => return None,
     };
     Some(word.to_string())
+}
+
+/// The bucket that counts `time`, in microseconds, as `BITFIELD` names it. Written out, because a script would make a table and
+/// a text at each call.
+fn bucket_of_time(first: usize) -> String {
+    let bounds = Times::BOUNDS_MS.iter().enumerate();
+    let cases: String =
+        bounds.map(|(bucket, ms)| format!("time < {} and '#{}' or ", ms * 1_000, first + bucket)).collect();
+    format!("{cases}'#{}'", first + Times::BUCKETS - 1)
 }

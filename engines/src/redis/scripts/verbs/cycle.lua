@@ -124,7 +124,8 @@ elseif is_late then
 else
   -- By queue, lower bounds (see agenda.lua): most often neither is due.
   local soonest, late, ended = {}, {}, {}
-  local dues, expiries = call('ZMSCORE', P .. 'due', unpack(names)), call('ZMSCORE', P .. 'expiring', unpack(names))
+  local dues = call('EXISTS', P .. 'due') == 1 and call('ZMSCORE', P .. 'due', unpack(names)) or {}
+  local expiries = call('ZCOUNT', P .. 'expiring', '-inf', NOW) > 0 and call('ZMSCORE', P .. 'expiring', unpack(names)) or {}
   for i, name in ipairs(names) do
     soonest[i] = tonumber(dues[i] or math.huge)
     if soonest[i] <= now then
@@ -193,7 +194,7 @@ else
       may_have_more = may_have_more or #lost > 0
       if #ids > 0 then
         first_fence = first_fence == NO_NUMBER and fence or first_fence
-        last_fence = format('%015.0f', fence + #ids - 1)
+        last_fence = #ids == 1 and fence or format('%015.0f', fence + #ids - 1)
       end
       taken = taken + #ids
       return #ids

@@ -105,11 +105,9 @@ local function is_any_waiting()
   return keys[1] and call('EXISTS', unpack(keys)) > 0
 end
 
--- How each list of a queue is written: the command, and the part of the queue.
-local WRITES = {
-  unlease = { 'ZREM', 'l' }, over = { 'RPUSH', 'f' }, lane = { 'RPUSH', 'q' }, ready = { 'ZADD', 'r' },
-  later = { 'ZADD', 's' }, waiting = { 'ZADD', 'd' },
-}
+-- How each list of a queue is written: the part of the queue, and the command.
+local PARTS = { unlease = 'l', over = 'f', lane = 'q', ready = 'r', later = 's', waiting = 'd' }
+local COMMANDS = { unlease = 'ZREM', over = 'RPUSH', lane = 'RPUSH', ready = 'ZADD', later = 'ZADD', waiting = 'ZADD' }
 
 -- Wakes workers for the tasks of a queue that became ready, but none that refuses their kind.
 local function wake_for_ready(name, queue)
@@ -139,9 +137,8 @@ end
 -- Writes the gathered moves of a queue.
 local function write_queue(name, queue, wakes)
   for part, list in pairs(queue) do
-    local write = WRITES[part]
-    if write and list[1] then
-      spread(write[1], of(name, write[2]), list)
+    if COMMANDS[part] and list[1] then
+      spread(COMMANDS[part], of(name, PARTS[part]), list)
     end
   end
   if queue.over and queue.over[1] then
@@ -165,7 +162,7 @@ local function write_queue(name, queue, wakes)
     local queue_key, bucket, tasks = of(name, ''), nil, ended
     if queue.ran_since then
       local time = now - unpack_at('>I7', queue.ran_since)
-      bucket = @history.ran + @times.bucket
+      bucket = @history.ran
     end
     local function happened(counter, growth)
       -- include history

@@ -117,7 +117,7 @@ local function claim(name, limit, worker, deadline, is_gated, given)
   local ready_at = byte(middle) == @state.fresh.byte and @fresh.submitted_at.at or @lease.ready_at.at
   -- One task represents all: to look at each would cost more than the rest of the history.
   local time, queue_key, counter, growth = now - unpack_at('>I7', middle, ready_at), of(name, ''), @history.started, #ids
-  local bucket, tasks = @history.waited + @times.bucket, growth
+  local bucket, tasks = @history.waited, growth
   -- include history
   local apart = {}
   if has_large or call('EXISTS', X) == 1 then

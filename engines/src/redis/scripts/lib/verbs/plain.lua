@@ -49,8 +49,8 @@ if is_plain then
     end
   end
   if is_plain then
-    call('HINCRBY', queue_key .. 'n', 'accepted', count)
-    local counter, growth, bucket, tasks = @history.accepted, count, nil, nil
+    call('HINCRBY', queue_key .. 'n', 'accepted', ARGV[9])
+    local counter, growth, bucket, tasks = @history.accepted, ARGV[9], nil, nil
     -- include history
     if kept > 0 then
       -- include keys wake

@@ -1,13 +1,13 @@
 -- Counts what happens in a queue: by minute, and how long tasks waited and ran in the open hour (see `keys.rs`, `m`). A block:
--- `queue_key` begins the queue's keys, `counter` of this minute grows by `growth`; and `bucket` of the open hour, if it is not
--- nil, by `tasks`.
+-- `queue_key` begins the queue's keys, `counter` of this minute grows by `growth`; and `bucket` of the open hour, named as the
+-- command names it, by `tasks` if it is not nil.
 
 local minute, key = math.floor(now / 60000000), queue_key .. 'm'
 local hour, slot = math.floor(minute / 60), @history.first_slot + minute % @history.slots * @history.slot_words
 local known
 if bucket then
   known = call('BITFIELD', key, 'GET', 'u32', '#0', 'GET', 'u32', '#' .. slot, 'INCRBY', 'u32', '#' .. slot + counter, growth,
-    'INCRBY', 'u32', '#' .. bucket, tasks)
+    'INCRBY', 'u32', bucket, tasks)
 else
   known = call('BITFIELD', key, 'GET', 'u32', '#0', 'GET', 'u32', '#' .. slot, 'INCRBY', 'u32', '#' .. slot + counter, growth)
 end

@@ -4,7 +4,7 @@
 local function add(at, sign)
   call('BITFIELD', key, 'INCRBY', 'u32', '#' .. at, sign * growth + 0)
   if bucket then
-    call('BITFIELD', key, 'INCRBY', 'u32', '#' .. bucket, sign * tasks)
+    call('BITFIELD', key, 'INCRBY', 'u32', bucket, sign * tasks)
   end
 end
 
