@@ -249,16 +249,21 @@ impl State {
     }
 
     pub(super) fn wake_queue(&mut self, queue: &QueueName) {
-        let waiting = self.waiting.iter().filter(|(_, claim)| claim.queues.iter().any(|it| it.queue == *queue));
-        self.wakes.extend(waiting.map(|(worker, _)| worker.clone()));
+        self.wake(queue, |_| true);
     }
 
     /// Wakes the workers that wait for a queue and do not refuse tasks of a kind.
     pub(super) fn wake_for(&mut self, queue: &QueueName, kind: &TaskKind) {
-        let takes = |claim: &ClaimRequest| {
-            claim.queues.iter().any(|it| it.queue == *queue) && claim.refused_in(queue).all(|refused| refused != kind)
-        };
-        let waiting = self.waiting.iter().filter(|(_, claim)| takes(claim));
+        self.wake(queue, |claim| claim.refused_in(queue).all(|refused| refused != kind));
+    }
+
+    /// Wakes the workers that wait for a queue and take what it has; none while it is paused.
+    fn wake(&mut self, queue: &QueueName, takes: impl Fn(&ClaimRequest) -> bool) {
+        if self.config.queues.get(queue).is_some_and(|config| config.paused) {
+            return;
+        }
+        let waits = |claim: &ClaimRequest| claim.queues.iter().any(|it| it.queue == *queue) && takes(claim);
+        let waiting = self.waiting.iter().filter(|(_, claim)| waits(claim));
         self.wakes.extend(waiting.map(|(worker, _)| worker.clone()));
     }
 }
