@@ -109,16 +109,20 @@ pub async fn a_worker_of_another_queue_sleeps_on(f: Fixture) {
 }
 
 pub async fn a_submission_to_a_paused_queue_wakes_no_worker(f: Fixture) {
-    f.submit_ids(&["a"]).await;
-    let paused = QueueConfig { paused: true, ..QueueConfig::new(queue("default")) };
-    f.engine.put_queue(paused, PutMode::Replace).await.unwrap();
-    let mut waiting = idle(&f, "w1", &["default"]).await;
-    f.submit_ids(&["b"]).await;
-    let woken = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
-    assert!(woken.is_err(), "the queue gives it nothing");
-    f.engine.put_queue(QueueConfig::new(queue("default")), PutMode::Replace).await.unwrap();
-    assert_woken(waiting).await;
-    assert_eq!(f.claim(10).await.len(), 2);
+    for (before, comes) in [(&["a"][..], "b"), (&[], "c")] {
+        if !before.is_empty() {
+            f.submit_ids(before).await;
+        }
+        let paused = QueueConfig { paused: true, ..QueueConfig::new(queue("default")) };
+        f.engine.put_queue(paused, PutMode::Replace).await.unwrap();
+        let mut waiting = idle(&f, "w1", &["default"]).await;
+        f.submit_ids(&[comes]).await;
+        let woken = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
+        assert!(woken.is_err(), "the queue gives it nothing, after {before:?}");
+        f.engine.put_queue(QueueConfig::new(queue("default")), PutMode::Replace).await.unwrap();
+        assert_woken(waiting).await;
+        assert_eq!(f.claim(10).await.len(), before.len() + 1);
+    }
 }
 
 pub async fn a_cancel_wakes_the_worker_that_runs_the_task(f: Fixture) {

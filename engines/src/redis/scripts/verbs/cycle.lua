@@ -148,7 +148,9 @@ else
     end
   end
 
-  local ready, has_ready, is_paused, taken = {}, {}, {}, 0
+  -- By queue: 1 if it is paused.
+  local paused = call('SMISMEMBER', P .. 'paused', unpack(names))
+  local ready, has_ready, taken = {}, {}, 0
   -- When the first probation ends that holds suspects back.
   local joins_at = math.huge
   -- The sum tells which keys exist: 1, 2 and 4.
@@ -166,9 +168,7 @@ else
   -- as many as requested was not read to its end.
   local may_have_more = limited or is_picky or kept % 4 > 0
   for i, name in ipairs(names) do
-    local is_any = limits[i] > 0 and call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
-    is_paused[i] = is_any and call('SISMEMBER', P .. 'paused', name) == 1
-    if is_any and not is_paused[i] then
+    if limits[i] > 0 and paused[i] == 0 and call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0 then
       local room = limited and room_of(name)
       has_ready[i] = true
       if not room or room.left > 0 then
@@ -276,7 +276,7 @@ else
     end
     for i, name in ipairs(names) do
       local part, room = 'w', limited and room_of(name)
-      if is_paused[i] then
+      if paused[i] == 1 then
         -- What comes in wakes no worker; the change that lets it go on wakes all.
         part = nil
       elseif room and room.free == 0 then
@@ -289,7 +289,7 @@ else
       if is_gated and has_ready[i] and (not room or room.left > 0) then
         soonest[i] = min(soonest[i], due_in(name))
       end
-      if part ~= 'w' and (room or is_paused[i]) then
+      if part ~= 'w' and (room or paused[i] == 1) then
         call('ZREM', of(name, 'w'), sleeper)
       end
       if room and part ~= 'b' then

@@ -178,6 +178,7 @@ local function write_queue(name, queue, wakes)
           or @history.other, change)
       end
     end
+    -- The time of attempts that ended no task is counted as well.
     if queue.retried or bucket then
       happened(@history.retried, queue.retried and #queue.retried or 0)
     end

@@ -1,4 +1,8 @@
 -- The names of keys.
+--
+-- KEYS[1] is the shard's prefix, e.g. `jobbers:{0}:`. Every key begins with it, so all of them share its hash tag and
+-- are in one slot. `keys.rs` documents what each key holds, `layout.rs` the strings in them: a name with an @ is a position or a
+-- letter of its table.
 
 -- By id: records, bodies, errors, news.
 local T, B, H, X = P .. 't', P .. 'b', P .. 'h', P .. 'x'

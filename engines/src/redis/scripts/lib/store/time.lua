@@ -1,8 +1,4 @@
--- Names and time, shared by all scripts.
---
--- KEYS[1] is the shard's prefix, e.g. `jobbers:{0}:`. Every key begins with it, so all of them share its hash tag and
--- are in one slot; Lua builds their names here and nowhere else. `keys.rs` documents what each key holds, `layout.rs`
--- the strings in them: a name with an @ is a position or a letter of its table. A script's own arguments follow ARGV[1].
+-- Names and time, shared by all scripts. A script's own arguments follow ARGV[1].
 --
 -- An include creates its functions each time the code passes it, at a tenth of a microsecond each. So a script that is
 -- called often includes the rest only in the branch that needs it.

@@ -1,8 +1,7 @@
 -- Wakes idle workers.
 --
--- A worker whose claim left no task for it is in `w` of its queues as `worker@instance`, the one that waits longest
--- first. Each is notified once and removed. An entry without a listener (its process is gone) does not count.
-
+-- A worker whose claim left no task for it is in `w` of its queues that are not paused as `worker@instance`, the one that waits
+-- longest first. Each is notified once and removed. An entry without a listener (its process is gone) does not count.
 --
 -- A worker that could claim but for the queue's max_concurrent is in `b` instead, and is notified when a task ends.
 
