@@ -52,7 +52,12 @@ fn an_installation_is_set_up_in_ten_commands_and_outlives_a_manager() {
     assert!(keys.contains("ops") && keys.contains("prometheus") && keys.contains("metrics:read"), "{keys}");
     assert!(session.told("curl -s --cacert").contains(r#""name":"default""#));
 
-    // Each manager answered for the dead letters, one of them with what the other keeps.
+    // Each manager answers for the dead letters, one of them with what the other keeps. For a second nginx asks none that was
+    // not up when the other was.
+    let listed = r#"until grep -q '"GET /dead-letter-queue.* 200 from 127.0.0.1:8001 in' access.log \
+        && grep -q '"GET /dead-letter-queue.* 200 from 127.0.0.1:8002 in' access.log
+        do jobbers dlq list | grep 'no user 17' || exit; done"#;
+    session.type_in(listed, &[]);
     let log = fs::read_to_string(session.folder.join("access.log")).unwrap();
     let asked: Vec<&str> = log.lines().filter(|line| line.contains("\"GET /dead-letter-queue")).collect();
     for manager in ["8001", "8002"] {
