@@ -3,7 +3,7 @@
 use jobbers_test_support::{
     authority::Authority,
     redis_server::{Persistence, RedisOptions, RedisServer},
-    tls_front::TlsFront,
+    tls::front::TlsFront,
 };
 
 use crate::jobbers::{Said, Up, run_with, said};

@@ -22,9 +22,7 @@ pub mod redis_server;
 pub mod redis_user;
 pub mod shims;
 pub mod small_disk;
-pub mod tls_client;
-pub mod tls_front;
-pub mod tls_tunnel;
+pub mod tls;
 mod unprivileged;
 pub mod wait;
 

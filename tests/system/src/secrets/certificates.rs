@@ -9,9 +9,9 @@ use jobbers_boards::masstasker::proto::{
 };
 use jobbers_test_support::{
     authority::{Authority, Days, Names},
-    program::Program,
     redis_server::free_port,
-    tls_tunnel::TlsTunnel,
+    program::Program,
+    tls::tunnel::TlsTunnel,
     wait::until,
 };
 use prost_types::Timestamp;

@@ -5,7 +5,7 @@ use std::{fs, net::SocketAddr, time::Duration};
 use jobbers_test_support::{
     authority::{Authority, Days},
     program::Program,
-    tls_client::{TlsClient, get_plainly},
+    tls::client::{TlsClient, get_plainly},
     wait::until,
 };
 

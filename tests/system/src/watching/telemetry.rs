@@ -8,7 +8,7 @@ use jobbers_test_support::{
     authority::Authority,
     collector::{Collector, Distribution},
     program::Program,
-    tls_front::TlsFront,
+    tls::front::TlsFront,
     wait::until,
 };
 use nix::sys::signal::Signal;

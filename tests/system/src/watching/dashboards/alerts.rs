@@ -7,7 +7,7 @@ use jobbers_common::metrics::attribute::MOST_NAMES;
 use jobbers_test_support::{
     authority::{Authority, Days},
     prometheus::{EVERY, Prometheus},
-    tls_client::TlsClient,
+    tls::client::TlsClient,
     wait::{until, until_none},
 };
 use reqwest::{Method, StatusCode};

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     authority::Authority,
-    tls_client::{config, shake_hands},
+    tls::client::{config, shake_hands},
 };
 
 /// A tunnel to one server. Ends when dropped.
