@@ -12,7 +12,8 @@ use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_law::conformance::{settings::report, worker};
 use jobbers_test_support::{
     fault_proxy::FaultProxy,
-    redis_server::{Persistence, RedisOptions, RedisServer, free_port},
+    port::free_port,
+    redis_server::{Persistence, RedisOptions, RedisServer},
     wait::until,
 };
 

@@ -1,12 +1,13 @@
 //! Speaking TLS to the server: whom it trusts, what it shows of itself, and what it says when that does not fit.
 
-use std::{fs, net::TcpListener, time::Duration};
+use std::{fs, time::Duration};
 
 use jobbers_common::{engine::Error, lifecycle::Status};
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_law::conformance::{DONE, Fixture, ids};
 use jobbers_test_support::{
     authority::Authority,
+    port::free_port,
     redis_fleet::{NAME, start_sentinel_with_tls},
     redis_server::{RedisOptions, RedisServer},
     wait::until,
@@ -21,7 +22,7 @@ pub(super) fn server(authority: &Authority, demands: bool) -> (RedisServer, u16)
 
 /// The same with further arguments.
 fn server_with(authority: &Authority, demands: bool, further: &[&str]) -> (RedisServer, u16) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let file = |name: &str| authority.file(name).to_str().unwrap().to_owned();
     let arguments = [
         ["--tls-port", &port.to_string()],

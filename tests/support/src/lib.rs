@@ -13,6 +13,7 @@ pub mod collector;
 pub mod effects;
 pub mod fault_proxy;
 pub mod mariadb_server;
+pub mod port;
 pub mod postgres_server;
 pub mod program;
 pub mod prometheus;

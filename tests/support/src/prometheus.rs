@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -12,7 +12,7 @@ use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::wait::until;
+use crate::{port::free_port, wait::until};
 
 /// Another program may take a free port between the moment it is found and the moment Prometheus binds it.
 const ATTEMPTS: usize = 5;
@@ -99,9 +99,7 @@ impl Prometheus {
         );
         let path = folder.path().join("prometheus.yml");
         std::fs::write(&path, configuration).expect("the folder is ours");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("it listens");
-        drop(listener);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let log = std::fs::File::create(folder.path().join("log")).expect("the folder is ours");
         let child = Command::new("prometheus")
             .arg(format!("--config.file={}", path.display()))

@@ -6,7 +6,7 @@
 use std::{
     ffi::OsString,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -18,7 +18,7 @@ use nix::{
 };
 use tempfile::TempDir;
 
-use crate::{program::cpu_time, shims::Disk};
+use crate::{port::free_port, program::cpu_time, shims::Disk};
 
 /// Another program may take a free port between the moment it is found and the moment Redis binds it.
 const ATTEMPTS: usize = 5;
@@ -46,6 +46,8 @@ pub struct RedisOptions {
     pub environment: Vec<(String, String)>,
     /// A file that `SAVE` wrote, for the server to begin with.
     pub snapshot: Option<PathBuf>,
+    /// Whether it is a node of a Cluster.
+    pub is_of_cluster: bool,
 }
 
 /// Names another program to start, such as the `valkey-server` that `./check` fetches.
@@ -56,12 +58,19 @@ pub(crate) fn server_program() -> OsString {
     std::env::var_os(PROGRAM_VARIABLE).unwrap_or_else(|| "redis-server".into())
 }
 
+/// Where a server listens.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    own: u16,
+    bus: Option<u16>,
+}
+
 /// A running `redis-server`. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct RedisServer {
     options: RedisOptions,
     folder: TempDir,
-    port: u16,
+    ports: Ports,
     child: Child,
 }
 
@@ -77,9 +86,9 @@ impl RedisServer {
             std::fs::copy(snapshot, folder.path().join("dump.rdb")).expect("the snapshot can be copied");
         }
         for _ in 0..ATTEMPTS {
-            let port = free_port();
-            if let Some(child) = spawn(&options, &folder, port) {
-                let server = Self { options, folder, port, child };
+            let ports = Ports { own: free_port(), bus: options.is_of_cluster.then(free_port) };
+            if let Some(child) = spawn(&options, &folder, ports) {
+                let server = Self { options, folder, ports, child };
                 server.assert_ours();
                 return server;
             }
@@ -90,13 +99,19 @@ impl RedisServer {
     /// Its address, as `ENGINE_URL` takes it.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://{}", self.address())
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port))
+        SocketAddr::from(([127, 0, 0, 1], self.ports.own))
+    }
+
+    /// The port at which the other nodes of its Cluster reach it.
+    #[must_use]
+    pub fn bus(&self) -> Option<u16> {
+        self.ports.bus
     }
 
     /// Its process id.
@@ -135,7 +150,7 @@ impl RedisServer {
     /// When it does not start.
     pub fn restart(&mut self) {
         self.kill_9();
-        self.child = spawn(&self.options, &self.folder, self.port).expect("the server starts again on its port");
+        self.child = spawn(&self.options, &self.folder, self.ports).expect("the server starts again on its port");
         self.assert_ours();
     }
 
@@ -207,7 +222,7 @@ impl RedisServer {
     fn assert_ours(&self) {
         let answer = self.command("INFO server");
         let ours = format!("process_id:{}\r\n", self.child.id());
-        assert!(answer.contains(&ours), "another server answers on port {}: {answer}", self.port);
+        assert!(answer.contains(&ours), "another server answers at {}: {answer}", self.address());
     }
 }
 
@@ -219,27 +234,19 @@ impl Drop for RedisServer {
     }
 }
 
-/// A port of loopback that was free just now.
-///
-/// # Panics
-/// When none is.
-#[must_use]
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound").port()
-}
-
 /// Starts the program and reads its log until it takes connections; `None` when it ends before.
-fn spawn(options: &RedisOptions, folder: &TempDir, port: u16) -> Option<Child> {
+fn spawn(options: &RedisOptions, folder: &TempDir, ports: Ports) -> Option<Child> {
     let (appendonly, appendfsync) = match options.persistence {
         Persistence::None => ("no", "everysec"),
         Persistence::EverySecond => ("yes", "everysec"),
         Persistence::Always => ("yes", "always"),
     };
+    let bus = ports.bus.map(|bus| ["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()].map(str::to_owned));
     let mut child = match Command::new(server_program())
-        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+        .args(["--bind", "127.0.0.1", "--port", &ports.own.to_string(), "--save", ""])
         .args(["--appendonly", appendonly, "--appendfsync", appendfsync, "--dir"])
         .arg(folder.path())
+        .args(bus.iter().flatten())
         .args(&options.arguments)
         .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())

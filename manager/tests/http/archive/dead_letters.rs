@@ -1,6 +1,10 @@
 //! Dead letters: found, looked at, sent again, deleted; and every way to ask for that wrongly.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use jobbers_archive::{Archive, Options};
 use jobbers_common::{
@@ -16,10 +20,10 @@ use jobbers_common::{
 };
 use jobbers_law::model::ModelEngine;
 use jobbers_manager::{Config, DEAD_LETTERS_DUTY, KeyText};
+use jobbers_test_support::port::free_port;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
 use crate::{
     access::keys::create,
@@ -396,7 +400,7 @@ async fn a_caller_s_rights_are_those_of_its_key_at_every_manager() {
 async fn a_request_is_passed_on_once_and_a_keeper_that_is_gone_is_waited_for() {
     let engine: Arc<dyn Engine> = Arc::new(ModelEngine::with_system_clock());
     let server = Server::with(Arc::clone(&engine), Config::default()).await;
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let gone = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let keeps = async |holder: &str, url: String| {
         let note = json!({"url": url, "archive": "x"}).to_string();
         let (duty, holder) = (DutyName::new(DEAD_LETTERS_DUTY).unwrap(), HolderId::new(holder).unwrap());

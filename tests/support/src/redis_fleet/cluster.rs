@@ -5,7 +5,7 @@ use super::{
     network::{Network, Place},
 };
 use crate::{
-    redis_server::{RedisOptions, RedisServer, free_port},
+    redis_server::{RedisOptions, RedisServer},
     wait::until,
 };
 
@@ -72,10 +72,7 @@ pub(super) async fn start_cluster(
 
 /// A node, and where the others reach it.
 fn start_node(options: &RedisOptions, network: &Network, index: usize) -> (RedisServer, Place) {
-    let bus = free_port();
     let own = [
-        ["--cluster-enabled", "yes"],
-        ["--cluster-port", &bus.to_string()],
         ["--cluster-node-timeout", GONE_AFTER],
         ["--cluster-replica-validity-factor", "0"],
         ["--cluster-allow-replica-migration", "no"],
@@ -89,13 +86,13 @@ fn start_node(options: &RedisOptions, network: &Network, index: usize) -> (Redis
         arguments.push(port.to_string());
         arguments.extend(bus.into_iter().flat_map(|bus| ["--cluster-announce-bus-port".to_owned(), bus.to_string()]));
     }
-    let server = RedisServer::start(RedisOptions { arguments, ..options.clone() });
-    let own = server.address().port();
-    network.leads_to(index, own, Some(bus));
+    let server = RedisServer::start(RedisOptions { arguments, is_of_cluster: true, ..options.clone() });
+    let (own, bus) = (server.address().port(), server.bus());
+    network.leads_to(index, own, bus);
     let reached_at = match announced {
         Some(Place { port, bus: Some(bus) }) => Place { port, bus: Some(bus) },
         // What leads to an announced port may not be there yet.
-        _ => Place { port: own, bus: Some(bus) },
+        _ => Place { port: own, bus },
     };
     (server, reached_at)
 }

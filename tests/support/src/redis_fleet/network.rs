@@ -16,7 +16,7 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::redis_server::free_port;
+use crate::port::free_port;
 
 /// Where clients are, and all that is bound to nothing else.
 const CLIENTS: Ipv4Addr = Ipv4Addr::LOCALHOST;

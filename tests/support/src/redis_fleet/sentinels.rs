@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     authority::Authority,
-    redis_server::{RedisOptions, RedisServer, free_port, server_program},
+    port::free_port,
+    redis_server::{RedisOptions, RedisServer, server_program},
     wait::until,
 };
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use jobbers_test_support::{authority::Authority, program::Program, redis_server::free_port, wait::until};
+use jobbers_test_support::{authority::Authority, port::free_port, program::Program, wait::until};
 use reqwest::Method;
 use serde_json::{Value, json};
 

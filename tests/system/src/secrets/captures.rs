@@ -5,6 +5,7 @@ use std::{fs, net::SocketAddr, time::Duration};
 use jobbers_test_support::{
     authority::Authority,
     collector::Collector,
+    port::free_port,
     program::Program,
     recording_proxy::RecordingProxy,
     redis_server::{RedisOptions, RedisServer},
@@ -56,7 +57,7 @@ fn redis(authority: Option<&Authority>) -> (RedisServer, SocketAddr) {
         let address = server.address();
         return (server, address);
     };
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let file = |name: &str| authority.file(name).display().to_string();
     let arguments = [
         ["--tls-port", &port.to_string()],

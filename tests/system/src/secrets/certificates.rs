@@ -9,7 +9,7 @@ use jobbers_boards::masstasker::proto::{
 };
 use jobbers_test_support::{
     authority::{Authority, Days, Names},
-    redis_server::free_port,
+    port::free_port,
     program::Program,
     tls::tunnel::TlsTunnel,
     wait::until,

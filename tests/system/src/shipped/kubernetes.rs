@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use jobbers_test_support::{authority::Authority, program::Program, redis_server::free_port, wait::until};
+use jobbers_test_support::{authority::Authority, port::free_port, program::Program, wait::until};
 use nix::sys::signal::Signal;
 
 use crate::{engines::Kind, stack::Stack};
