@@ -187,14 +187,14 @@ else
       -- include records held aside suspects
       suspects_of = take_suspects
     end
-    deadline = format('%016.0f', now + ARGV[claim_at + 1])
+    deadline = format('%016d', now + ARGV[claim_at + 1])
     local function note_claimed(claimed)
       local _, fence, ids, _, _, lost = unpack(claimed)
       claims[#claims + 1] = claimed
       may_have_more = may_have_more or #lost > 0
       if #ids > 0 then
         first_fence = first_fence == NO_NUMBER and fence or first_fence
-        last_fence = #ids == 1 and fence or format('%015.0f', fence + #ids - 1)
+        last_fence = #ids == 1 and fence or format('%015d', fence + #ids - 1)
       end
       taken = taken + #ids
       return #ids
@@ -266,7 +266,7 @@ else
     for i, name in ipairs(names) do
       -- The time that the worker waits for is exact.
       if soonest[i] < math.huge then
-        soonest[i] = tonumber(call('ZRANGE', of(name, 's'), 0, 0, 'WITHSCORES')[2]) or math.huge
+        soonest[i] = tonumber(call('ZRANGE', of(name, 's'), '0', '0', 'WITHSCORES')[2]) or math.huge
       end
     end
     for i = stale_at + 1, claim_at - 1 do

@@ -14,7 +14,7 @@ local ids, answers, expiries = {}, {}, {}
 for i = 4, #ARGV, 5 do
   ids[#ids + 1] = ARGV[i]
 end
-local expires_at, worker = format('%.0f', now + ARGV[2]), ARGV[3]
+local expires_at, worker = format('%d', now + ARGV[2]), ARGV[3]
 local leases = call('HMGET', T, unpack(ids))
 
 -- Notes that an entry of a queue's `l` ends later.

@@ -17,7 +17,7 @@ end
 
 -- The digits of a revision.
 local function revision_of(number)
-  return format('%016.0f', number)
+  return format('%016d', number)
 end
 
 -- Groups of all boards that received a task or have one that became earlier: what is awaited (see board_wait.lua).

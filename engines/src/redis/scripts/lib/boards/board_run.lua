@@ -21,7 +21,7 @@ end
 local function note_run()
   local current = run_id()
   if noted_run ~= current then
-    skipped = format('%.0f', skipped + math.max(0, now - noted_at) + SKIPPED_AT_LEAST)
+    skipped = format('%d', skipped + math.max(0, now - noted_at) + SKIPPED_AT_LEAST)
     call('HSET', RUN, 'id', current, 'at', NOW, 'skipped', skipped)
     noted_run, noted_at = current, NOW
   elseif now >= noted_at + 1000000 then

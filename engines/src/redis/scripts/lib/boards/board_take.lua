@@ -39,7 +39,7 @@ local function lease_task(board, places, tasks, place, record, owner, at)
 end
 
 local function counter_of(board)
-  return format('%.0f', skipped + (call('GET', of_board('c', board)) or 0))
+  return format('%d', skipped + (call('GET', of_board('c', board)) or 0))
 end
 
 -- Carries out a take. Returns its outcome and where the next arguments begin.

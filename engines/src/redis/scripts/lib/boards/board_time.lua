@@ -7,7 +7,7 @@ local HALF, ZERO_HIGH, ZERO_LOW = 1e10, 922337203, 6854775808
 local PRESENT_HIGH = math.floor(now / 1e7)
 local PRESENT_LOW = (now - PRESENT_HIGH * 1e7) * 1000 + ZERO_LOW
 local PRESENT_CARRY = math.floor(PRESENT_LOW / HALF)
-local PRESENT = format('%010.0f%010.0f', PRESENT_HIGH + ZERO_HIGH + PRESENT_CARRY, PRESENT_LOW - PRESENT_CARRY * HALF)
+local PRESENT = format('%010d%010d', PRESENT_HIGH + ZERO_HIGH + PRESENT_CARRY, PRESENT_LOW - PRESENT_CARRY * HALF)
 
 -- A time and a span, at the ends of time if they are beyond.
 local function time_after(time, span)
@@ -23,7 +23,7 @@ local function time_after(time, span)
   elseif high > 1844674407 or high == 1844674407 and low > 3709551615 then
     high, low = 1844674407, 3709551615
   end
-  return format('%010.0f%010.0f', high, low)
+  return format('%010d%010d', high, low)
 end
 
 -- Whether another owner holds a task.

@@ -93,7 +93,7 @@ end
 
 -- The fence of the task whose id begins there.
 local function fence_at(batch, at)
-  return format('%015.0f', batch.first + (at - batch.first_at) / batch.length)
+  return format('%015d', batch.first + (at - batch.first_at) / batch.length)
 end
 
 -- The lease of a task in a batch, from its fresh record, as if it were one of its own.

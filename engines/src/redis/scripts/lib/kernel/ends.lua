@@ -159,28 +159,29 @@ local function write_queue(name, queue, wakes)
   end
   local ended = (queue.unlease and #queue.unlease or 0) + (queue.unbatched and #queue.unbatched or 0)
   if queue.counts or queue.retried or queue.ran_since then
-    local queue_key, bucket, tasks = of(name, ''), nil, ended
+    local queue_key, bucket, tasks = of(name, ''), nil, nil
     if queue.ran_since then
       local time = now - unpack_at('>I7', queue.ran_since)
-      bucket = @history.ran
+      bucket, tasks = @history.ran, format('%d', ended)
     end
     local function happened(counter, growth)
       -- include history
       bucket = nil
     end
     for count, change in pairs(queue.counts or {}) do
-      call('HINCRBY', of(name, 'n'), count, change)
+      local growth = format('%d', change)
+      call('HINCRBY', of(name, 'n'), count, growth)
       if change > 0 and count ~= 'removed' and count ~= 'ghosts' then
         -- What is left is `accepted`, or the status of tasks that ended.
         happened(count == 'accepted' and @history.accepted
           or count == @state.completed and @history.completed
           or (count == @state.failed or count == @state.stalled) and @history.failed
-          or @history.other, change)
+          or @history.other, growth)
       end
     end
     -- The time of attempts that ended no task is counted as well.
     if queue.retried or bucket then
-      happened(@history.retried, queue.retried and #queue.retried or 0)
+      happened(@history.retried, format('%d', queue.retried and #queue.retried or 0))
     end
   end
   if wakes then

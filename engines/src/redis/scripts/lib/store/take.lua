@@ -11,7 +11,7 @@ local high, low, next_high
 while true do
   low = first % 1000
   local leading, place = (first - low) / 1000, low + last
-  high, next_high = format('%012.0f', leading), place >= 1000 and format('%012.0f', leading + 1) or nil
+  high, next_high = format('%012d', leading), place >= 1000 and format('%012d', leading + 1) or nil
   local final = place < 1000 and high .. sub(THREE, 3 * place + 1, 3 * place + 3)
     or next_high .. sub(THREE, 3 * place - 2999, 3 * place - 2997)
   local before = tonumber(call('SET', P .. 'c', final, 'GET') or 0)

@@ -16,7 +16,7 @@ local function take_ready(name, limit, is_gated)
     -- include lane merge
     return take_merged(name, limit)
   end
-  local entries, ids = call('LPOP', of(name, 'q'), limit) or {}, {}
+  local entries, ids = call('LPOP', of(name, 'q'), format('%d', limit)) or {}, {}
   for i = 1, #entries do
     ids[i] = sub(entries[i], @entry.rest.at)
   end
@@ -116,7 +116,7 @@ local function claim(name, limit, worker, deadline, is_gated, given)
   local middle = found[math.ceil(#ids / 2)]
   local ready_at = byte(middle) == @state.fresh.byte and @fresh.submitted_at.at or @lease.ready_at.at
   -- One task represents all: to look at each would cost more than the rest of the history.
-  local time, queue_key, counter, growth = now - unpack_at('>I7', middle, ready_at), of(name, ''), @history.started, #ids
+  local time, queue_key, counter, growth = now - unpack_at('>I7', middle, ready_at), of(name, ''), @history.started, format('%d', #ids)
   local bucket, tasks = @history.waited, growth
   -- include history
   local apart = {}

@@ -7,9 +7,9 @@ for from = 1, #ids, @batch.most do
   places[at + 1], places[at + 2] = sub(entries[from], @entry.revision), fence
   ends[at + 1], ends[at + 2] = deadline, @leases.batch .. fence
   texts[2 * at + 1], texts[2 * at + 2] = fence, sub(entries[last], @entry.revision) .. before_ids .. table.concat(ids, '', from, last)
-  texts[2 * at + 3], texts[2 * at + 4] = @batches.left .. fence, last - from + 1
+  texts[2 * at + 3], texts[2 * at + 4] = @batches.left .. fence, format('%d', last - from + 1)
 end
 spread('ZADD', of(name, 'j'), places)
 spread('HSET', key, texts)
-call('HINCRBY', key, @batches.left, #ids - #places / 2)
+call('HINCRBY', key, @batches.left, format('%d', #ids - #places / 2))
 spread('ZADD', of(name, 'l'), ends)

@@ -7,7 +7,7 @@ local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
   local position = keeps_place and delay == 0 and sub(lease, @lease.position) or revision
   local ready_at, due = STAMP, nil
   if delay > 0 then
-    due = format('%.0f', now + delay)
+    due = format('%d', now + delay)
     ready_at = stamp_of(now + delay)
   elseif keeps_place then
     ready_at = sub(lease, @lease.ready_at)

@@ -1,10 +1,10 @@
 -- The turn of a minute, and of an hour: takes back what was added to a slot that is still to begin, begins it, and adds again.
 
--- Adds to a counter, and to a bucket if one is given. A negative zero is no number to the server.
+-- Adds to a counter, and to a bucket if one is given.
 local function add(at, sign)
-  call('BITFIELD', key, 'INCRBY', 'u32', '#' .. at, sign * growth + 0)
+  call('BITFIELD', key, 'INCRBY', 'u32', format('#%d', at), format('%d', sign * growth))
   if bucket then
-    call('BITFIELD', key, 'INCRBY', 'u32', bucket, sign * tasks)
+    call('BITFIELD', key, 'INCRBY', 'u32', bucket, format('%d', sign * tasks))
   end
 end
 
