@@ -150,7 +150,8 @@ else
 
   -- By queue: 1 if it is paused.
   local paused = call('SMISMEMBER', P .. 'paused', unpack(names))
-  local ready, has_ready, taken = {}, {}, 0
+  -- Whether a queue has ready tasks, and whether one key holds them all (no ghosts, then).
+  local ready, has_ready, in_one_key, taken = {}, {}, {}, 0
   -- When the first probation ends that holds suspects back.
   local joins_at = math.huge
   -- The sum tells which keys exist: 1, 2 and 4.
@@ -168,9 +169,10 @@ else
   -- as many as requested was not read to its end.
   local may_have_more = limited or is_picky or kept % 4 > 0
   for i, name in ipairs(names) do
-    if limits[i] > 0 and paused[i] == 0 and call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0 then
+    local parts = limits[i] > 0 and paused[i] == 0 and call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p'), of(name, 'x')) or 0
+    if parts > 0 then
       local room = limited and room_of(name)
-      has_ready[i] = true
+      has_ready[i], in_one_key[i] = true, parts == 1 and not has_unknown and not has_suspects
       if not room or room.left > 0 then
         ready[#ready + 1] = i
       end
@@ -223,7 +225,7 @@ else
       while left > 0 do
         local before_drop = #expired
         local open = is_gated and clear_front(name, left, expired) or min(left, MOST_EXPIRED - before_drop)
-        local claimed = open > 0 and claim(name, open, worker, deadline, is_gated)
+        local claimed = open > 0 and claim(name, open, worker, deadline, is_gated, nil, in_one_key[i])
         if claimed then
           local leased = note_claimed(claimed)
           left = left - (is_gated and open or leased)
@@ -299,7 +301,8 @@ else
         -- It keeps its place: the worker that waits longest is woken first.
         call('ZADD', of(name, part), 'NX', NOW, sleeper)
       end
-      if has_ready[i] and not room and call('EXISTS', of(name, 'q')) == 1 then
+      -- A lane that holds all and gave less than was asked for is empty.
+      if has_ready[i] and not room and (taken == 0 or not in_one_key[i]) and call('EXISTS', of(name, 'q')) == 1 then
         -- Ghosts cut the claim short: there is more at once.
         soonest[i] = now
       end

@@ -96,11 +96,13 @@ local function lower_due(name, list)
   call('ZADD', P .. 'due', 'LT', first, name)
 end
 
--- Whether a worker waits in any of the queues.
+-- Whether a worker waits in any of the queues of which tasks become ready.
 local function is_any_waiting()
   local keys = {}
-  for name in pairs(queues) do
-    keys[#keys + 1] = of(name, 'w')
+  for name, queue in pairs(queues) do
+    if queue.lane or queue.ready or queue.suspects then
+      keys[#keys + 1] = of(name, 'w')
+    end
   end
   return keys[1] and call('EXISTS', unpack(keys)) > 0
 end
@@ -198,11 +200,14 @@ end
 
 -- Writes all gathered moves without signals. `wakes`: whether to wake workers for tasks that became ready.
 local function flush_moves(wakes)
+  for _, queue in pairs(queues) do
+    setmetatable(queue, nil)
+  end
   wakes = wakes and is_any_waiting()
   spread('HSET', T, records)
   spread('HDEL', B, bodies_gone)
   for name, queue in pairs(queues) do
-    write_queue(name, setmetatable(queue, nil), wakes)
+    write_queue(name, queue, wakes)
   end
   if #finished > 0 then
     -- include awaited

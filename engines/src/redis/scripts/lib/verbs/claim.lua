@@ -4,19 +4,21 @@
 local may_compare = 2000
 
 -- Takes the ids of the first ready tasks, at most `limit`; and their entries, if all of them were in the lane. Behind gates,
--- only those of the sorted set have been checked.
-local function take_ready(name, limit, is_gated)
+-- only those of the sorted set have been checked. `in_one_key`: whether one key holds them all, without ghosts.
+local function take_ready(name, limit, is_gated, in_one_key)
   if is_gated then
     local ids, popped = {}, call('ZPOPMIN', of(name, 'r'), limit)
     for i = 1, #popped, 2 do
       ids[#ids + 1] = popped[i]
     end
     return ids
-  elseif call('EXISTS', of(name, 'r'), of(name, 'x')) > 0 then
+  end
+  local entries, ids = in_one_key and call('LPOP', of(name, 'q'), format('%d', limit)) or nil, {}
+  if not entries and call('EXISTS', of(name, 'r'), of(name, 'x')) > 0 then
     -- include lane merge
     return take_merged(name, limit)
   end
-  local entries, ids = call('LPOP', of(name, 'q'), format('%d', limit)) or {}, {}
+  entries = entries or call('LPOP', of(name, 'q'), format('%d', limit)) or {}
   for i = 1, #entries do
     ids[i] = sub(entries[i], @entry.rest.at)
   end
@@ -86,10 +88,11 @@ end
 -- Leases up to `limit` tasks of a queue, or those whose ids are given. Returns {queue, the first one's fence, ids,
 -- records as they were, apart, lost, 1 if they were leased in batches else 0}, or nil for none. The fences of the others follow, in the order of their ids. Lost
 -- are ids without a record, or whose record is not that of a ready task. Adds those that have expired to `expired`.
-local function claim(name, limit, worker, deadline, is_gated, given)
+-- `in_one_key`: see `take_ready`.
+local function claim(name, limit, worker, deadline, is_gated, given, in_one_key)
   local ids, entries, lost = given, nil, {}
   if not given then
-    ids, entries = take_ready(name, limit, is_gated)
+    ids, entries = take_ready(name, limit, is_gated, in_one_key)
   end
   if not ids[1] then
     return nil
