@@ -1,4 +1,4 @@
-//! The second half: follows native tasks, keeps the leases of their board's tasks, and answers.
+//! The second half of a bridge: follows native tasks, keeps the leases of their board's tasks, and answers.
 
 use std::{
     collections::HashSet,

@@ -1,4 +1,4 @@
-//! The first half: takes tasks of the board and submits their native tasks.
+//! The first half of a bridge: takes tasks of its board and submits their native tasks.
 
 use std::{
     collections::{HashMap, HashSet},
