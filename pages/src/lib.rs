@@ -81,6 +81,7 @@ pub fn routes(api: Router, settings: PageSettings) -> Router {
         .route("/ui/audit", get(access::audit::list))
         .route("/ui/manager", get(manager::show))
         .route("/ui/download", get(elements::payload::download))
+        .layer(from_fn(session::typed::around))
         .layer(from_fn(access::sign_in::around))
         .layer(Extension(Arc::new(settings)))
         .layer(from_fn_with_state(Arc::<session::shared::SharedPages>::default(), session::shared::around))

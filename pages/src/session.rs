@@ -6,3 +6,4 @@ pub(super) mod ask;
 pub(super) mod ready;
 pub(super) mod shared;
 pub(super) mod token;
+pub(super) mod typed;

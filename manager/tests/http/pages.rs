@@ -314,6 +314,7 @@ on_both_engines! {
     actions a_task_is_edited_and_sent_again
     actions the_same_task_is_submitted_by_what_its_page_shows
     actions what_is_refused_comes_back_as_it_was_typed
+    actions what_is_typed_into_a_refused_action_is_shown_to_be_sent_again
     actions a_task_of_a_board_is_released_and_deleted
     actions a_group_of_a_board_is_deleted_as_it_was_shown_and_typed
 }

@@ -17,6 +17,7 @@ use crate::session::{
     ask::{Api, ApiRefusal},
     ready::Ready,
     token,
+    typed::{self, SentForm},
 };
 
 /// Everything comes from this manager, and no other page is around this one.
@@ -165,10 +166,11 @@ impl IntoResponse for ApiRefusal {
     /// The page of what the API refused.
     fn into_response(self) -> Response {
         let Self { status, problem } = self;
-        let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
+        let typed = typed::sent().map(|form| sent_again(&form, status));
+        let is_away = status == StatusCode::SERVICE_UNAVAILABLE && typed.is_none();
         let again = html! { @if is_away { noscript { meta http-equiv="refresh" content=(AGAIN_SECONDS); } } };
         let body = html! {
-            div #content data-live {
+            div #content data-live[typed.is_none()] {
                 h1 { (prose(&sentence(&problem.title))) }
                 p { (text(&problem.detail)) }
                 @if is_away { p.soft { "This page tries again by itself." } }
@@ -177,6 +179,7 @@ impl IntoResponse for ApiRefusal {
                     ", HTTP status " (status.as_u16()) "."
                 }
             }
+            @if let Some(typed) = typed { (typed) }
         };
         let frame =
             Frame { root: "../", here: "", title: &problem.title, head: &again, aside: &html! {}, foot: &html! {} };
@@ -194,6 +197,23 @@ pub(crate) fn missing(refusal: &ApiRefusal) -> Markup {
 /// A form that changes something, with the token of the session: every one of the pages is made here.
 pub(crate) fn post_form(class: Option<&str>, content: &Markup) -> Markup {
     html! { form class=[class] method="post" { (token::field()) (content) } }
+}
+
+/// A form that was refused, with what was typed, to be sent again: not where the object that it changes has changed since.
+fn sent_again(form: &SentForm, status: StatusCode) -> Markup {
+    let act = form.act.as_deref().filter(|_| status != StatusCode::PRECONDITION_FAILED);
+    let content = html! {
+        h2 { "What you typed" }
+        div.fields {
+            @for (name, value) in &form.typed { label { (name.replace('_', " ")) input name=(name) value=(value); } }
+        }
+        @for (name, value) in &form.carried { input type="hidden" name=(name) value=(value); }
+        p {
+            @if let Some(act) = act { (button(act, "Send it again", false)) " " }
+            a.button href="" { "Open the page as it is now" }
+        }
+    };
+    post_form(Some("card"), &content)
 }
 
 /// Why a form did nothing, above the form as it was typed. `done` is what it would have done.

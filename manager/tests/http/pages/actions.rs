@@ -475,3 +475,36 @@ pub(super) async fn a_group_of_a_board_is_deleted_as_it_was_shown_and_typed(site
     assert!(site.page(&next).await.contains("3 tasks of the board deleted."), "{next}");
     assert_eq!(site.get("/boards").await.json()["boards"][0]["tasks"], 1);
 }
+
+pub(super) async fn what_is_typed_into_a_refused_action_is_shown_to_be_sent_again(site: Site) {
+    let queue = "/ui/queue?name=default";
+    let limits = |most| [("act", "limits"), ("max_concurrent", most), ("max_length", "7"), ("rate_per", "<b>&\"")];
+    let refused = site.send(site.form(queue, &limits("many"))).await;
+    let page = &refused.text;
+    assert_eq!(refused.status, 422, "{page}");
+    for kept in [
+        "max concurrent<input name=\"max_concurrent\" value=\"many\">",
+        "name=\"max_length\" value=\"7\"",
+        "name=\"rate_per\" value=\"&lt;b&gt;&amp;&quot;\"",
+        "name=\"act\" value=\"limits\">Send it again<",
+    ] {
+        assert!(page.contains(kept), "{kept} in {page}");
+    }
+    site.act(queue, &[("act", "limits"), ("max_concurrent", "3"), ("max_length", "7")]).await;
+    assert_eq!(site.get("/queues/default").await.json()["max_length"], 7);
+    // What was carried is carried again, where a person does not see it.
+    let schedule = json!({"name": "s", "cron": "0 1 * * *", "task": {"name": "echo"}});
+    site.post("/schedules", schedule).await.expect(201);
+    let edit = |cron, tag| [("act", "edit"), ("cron", cron), ("overlap", "skip"), ("tag", tag)];
+    let refused = site.send(site.form("/ui/schedule?name=s", &edit("every full moon", ""))).await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    assert!(refused.text.contains("name=\"cron\" value=\"every full moon\""), "{}", refused.text);
+    assert!(refused.text.contains("type=\"hidden\" name=\"tag\""), "{}", refused.text);
+    // What has changed since is not overwritten by pressing once more.
+    let late = site.send(site.form("/ui/schedule?name=s", &edit("0 2 * * *", "\"old\""))).await;
+    assert_eq!(late.status, 412, "{}", late.text);
+    assert!(late.text.contains("value=\"0 2 * * *\"") && !late.text.contains("Send it again"), "{}", late.text);
+    // Nothing is typed into a button.
+    let refused = site.send(site.form("/ui/schedule?name=none", &[("act", "pause"), ("tag", "1")])).await;
+    assert_eq!((refused.status.as_u16(), refused.text.contains("What you typed")), (404, false), "{}", refused.text);
+}
